@@ -1,0 +1,73 @@
+/* Command-line options from tables: one table per command gives parsing, --help, shell
+ * completion and the manual page.
+ *
+ * An option names the field of the command's own struct that it fills, so that a command reads
+ * plain fields. Parsing stops at the first argument that is no option, after `--`, after an
+ * option that takes over the rest (`-c`, `-m`), and before `-`: what follows is not looked at.
+ */
+#ifndef SP_CLI_OPTIONS_H
+#define SP_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum sp_option_type {
+    SP_OPTION_END,      /* ends a table */
+    SP_OPTION_FLAG,     /* bool */
+    SP_OPTION_TEXT,     /* const char *, borrowed from argv; not empty */
+    SP_OPTION_FILE,     /* the same, completed as a path */
+    SP_OPTION_PROGRAM,  /* the same, completed as a program */
+    SP_OPTION_DURATION, /* uint64_t, nanoseconds, > 0 */
+    SP_OPTION_COUNT,    /* uint64_t */
+    SP_OPTION_WORD,     /* int, index into `words` */
+    SP_OPTION_TEXTS,    /* struct sp_texts; repeatable; one of `words` when there are any */
+};
+
+#define SP_TEXTS_MAX 64u
+
+struct sp_texts {
+    const char *items[SP_TEXTS_MAX]; /* borrowed from argv */
+    size_t count;
+};
+
+struct sp_option {
+    const char *name;         /* long form without dashes; NULL: short form only */
+    char letter;              /* short form; 0: none */
+    enum sp_option_type type;
+    const char *argument;     /* what --help calls the value ("FILE"); NULL for flags */
+    const char *help;         /* part of a sentence, lower case, no full stop */
+    size_t offset;            /* of the field in the command's struct */
+    const char *const *words; /* allowed values, NULL-terminated; NULL: any */
+    bool takes_rest;          /* what follows belongs to the program */
+    bool hidden;              /* neither in help nor completed */
+};
+
+/* What a command is, as far as the command line goes. */
+struct sp_command {
+    const char *name;
+    const char *summary;             /* one line for the list of commands */
+    const char *usage;               /* what follows "sandpit NAME " */
+    const char *description;         /* a paragraph for its --help; may be NULL */
+    const char *example;             /* lines without indentation */
+    const struct sp_option *options; /* ended by SP_OPTION_END; NULL: none */
+    size_t values_size;              /* of the struct that the options fill */
+    const void *defaults;            /* its initial value; NULL: zeros */
+    int usage_status;                /* exit code for bad options */
+    bool hidden;
+    bool options_anywhere; /* options may also follow other arguments (not for `run`) */
+    int (*main)(const void *values, int argc, char **argv); /* the arguments that are left */
+};
+
+/* Fills `ret_values` (values_size bytes) and moves the arguments that are left to the front
+ * of `argv` (which starts after the command's name); `ret_count` is their number. *ret_help is
+ * set when --help was asked for, and parsing ends there. Fails with SP_E_USAGE: unknown option
+ * (with the nearest known one), missing or surplus value, value of the wrong form. */
+int sp_options_parse(const struct sp_command *command, int argc, char **argv, void *ret_values,
+                     int *ret_count, bool *ret_help, struct sp_error *reterr) SP_MUST_CHECK;
+
+/* The name among `names` (NULL-terminated) closest to `text`, NULL when none is close. */
+const char *sp_nearest_name(const char *text, const char *const *names);
+
+#endif
