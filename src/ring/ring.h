@@ -12,6 +12,10 @@
  *   arena    : functions by id, written once by the agent
  *   folds    : counts per caller-callee pair (level `folded`), updated in place
  *   words    : the ring proper, a power of two of 64-bit words
+ *   side     : a small second ring (in struct sp_ring), only EVENT messages, written under a
+ *              lock of the agent's by threads that do not hold the main interpreter's GIL
+ *              (libc functions interposed meanwhile, interpreters with a GIL of their own).
+ *              Drain both; between the two, an event's `ticks` tell the order.
  *
  * The ring carries two things, in the order in which they happened:
  *
@@ -51,7 +55,9 @@ enum sp_call_op {
     SP_CALL_ASK = 4,    /* a question in the ask area; returns 0 allowed, 1 denied (answer text
                            in the ask area) */
     SP_CALL_LOOKUP = 5, /* a1: slot number of a finished name lookup, a2: 1 answered, 0 not.
-                           Returns 1 when the lookup was denied (answer text as for ASK), else 0 */
+                           Returns 1 when the lookup was denied, else 0. Several threads may be
+                           here at once: the answer text (NUL-terminated) goes into the slot's
+                           body, which is the caller's until it withdraws the slot */
 };
 
 enum sp_hello {
@@ -86,7 +92,8 @@ struct sp_ring_event {
     uint32_t size; /* bytes of fields that follow */
     uint32_t reserved;
 };
-#define SP_EVENT_TEXT 1u /* takes the text sent before: adds digest and size */
+#define SP_EVENT_TEXT 1u   /* takes the text sent before: adds digest and size */
+#define SP_EVENT_NATIVE 2u /* seen in libc, without an event of Python's ("origin":"native") */
 
 /* A field: struct, then `size` bytes (INT and BOOL: 8 bytes, little-endian int64). No padding. */
 struct sp_ring_field {
@@ -130,7 +137,8 @@ struct sp_ring_fold {
 
 /* What an audit event announced and the kernel is about to show: the supervisor takes `at`,
  * stack and text from here when a notification of that thread and class comes. The agent
- * writes the body, then stores `serial` (odd: being written). */
+ * writes the body, then stores `serial` (odd: being written). A thread has at most one act
+ * of Python's (it is replaced by its next) and one LOOKUP at a time; act NONE: free. */
 #define SP_SLOTS 16u
 #define SP_SLOT_BYTES 2048u
 
@@ -218,6 +226,7 @@ struct sp_ring_config {
 /* ---- the whole -------------------------------------------------------------------------------- */
 
 #define SP_ASK_BYTES 8192u
+#define SP_SIDE_WORDS 8192u /* 64 KiB */
 
 struct sp_ring {
     /* written by the supervisor before it hands the ring out */
@@ -251,6 +260,12 @@ struct sp_ring {
     char answer[2048];
 
     uint32_t function_offsets[SP_FUNCTIONS_MAX] __attribute__((aligned(64)));
+
+    /* the side ring: messages of whole words as in the ring proper, EVENT only; full: the
+     * agent calls SP_CALL_WAIT, which drains both */
+    uint64_t side_head __attribute__((aligned(64))); /* by the agent */
+    uint64_t side_tail __attribute__((aligned(64))); /* by the supervisor */
+    uint64_t side[SP_SIDE_WORDS] __attribute__((aligned(64)));
 };
 
 #define SP_WORDS_FOLDED (1u << 17) /* 1 MiB */

@@ -1,0 +1,58 @@
+/* Whose code runs: frames of every supported version behind one face, and which of them are
+ * reviewed code (the program, and whatever does not lie under the interpreter's folders).
+ *
+ * GIL of the frame's interpreter held throughout. Nothing here creates an object or runs
+ * Python code.
+ */
+#ifndef SP_AGENT_CODE_H
+#define SP_AGENT_CODE_H
+
+#include <Python.h>
+#include <stdbool.h>
+
+#include "agent/lane.h"
+
+#if PY_VERSION_HEX >= 0x030b0000
+struct _PyInterpreterFrame;
+typedef struct _PyInterpreterFrame sp_frame;
+#else
+typedef struct _frame sp_frame;
+#endif
+
+/* Innermost complete frame of the calling thread, or of `state`; NULL: none. */
+sp_frame *sp_frame_top(PyThreadState *state);
+sp_frame *sp_frame_back(sp_frame *frame);
+PyCodeObject *sp_frame_code(sp_frame *frame); /* borrowed, never NULL */
+PyObject *sp_frame_globals(sp_frame *frame);  /* borrowed, may be NULL */
+PyObject *sp_frame_argument(sp_frame *frame, int index); /* borrowed, NULL when unbound */
+int sp_frame_line(sp_frame *frame);           /* 0 when unknown */
+
+enum sp_origin {
+    SP_ORIGIN_LIBRARY,   /* under {python} */
+    SP_ORIGIN_REVIEWED,
+    SP_ORIGIN_TEXT,      /* "<string>" and the like: as the first caller that has a file */
+    SP_ORIGIN_MACHINERY, /* the interpreter's frozen import system: looked through */
+};
+
+/* By the code's file name alone, remembered per name object. */
+enum sp_origin sp_code_origin(PyCodeObject *code);
+
+/* Whether the frame runs reviewed code; text is decided by its callers. */
+bool sp_frame_reviewed(sp_frame *frame);
+
+/* Innermost frame of reviewed code, or NULL. */
+sp_frame *sp_frame_site(sp_frame *top);
+
+/* Innermost frame that is not the import system's, or NULL. */
+sp_frame *sp_frame_importer(sp_frame *top);
+
+/* Text of a str as UTF-8, lone surrogates as their bytes of the file system, without
+ * raising; points into the object or into a static buffer until the next call. */
+const char *sp_text_view(PyObject *text, size_t *ret_size);
+
+/* Adds at (AT_FILE, AT_LINE) of the innermost reviewed frame; and the stack, innermost
+ * first, at most 16 frames. */
+void sp_record_at(struct sp_lane_record *r);
+void sp_record_stack(struct sp_lane_record *r);
+
+#endif
