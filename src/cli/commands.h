@@ -69,6 +69,10 @@ int sp_cli_completion(const void *options, int argc, char **argv);
 int sp_cli_manual(const void *options, int argc, char **argv);
 int sp_cli_help(const void *options, int argc, char **argv);
 
+/* Runs the command by its own program, installed beside ours; argv[1] is the command's name.
+ * Returns, with an exit code, only when it cannot be started. */
+int sp_exec_beside(const struct sp_command *command, char **argv);
+
 /* Prints "sandpit: <message>" on stderr and returns `status`. Bytes that could act on a
  * terminal are shown escaped. */
 int sp_cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -19,6 +19,7 @@ enum sp_option_type {
     SP_OPTION_TEXT,     /* const char *, borrowed from argv; not empty */
     SP_OPTION_FILE,     /* the same, completed as a path */
     SP_OPTION_PROGRAM,  /* the same, completed as a program */
+    SP_OPTION_POLICY,   /* the same, completed as a policy's name */
     SP_OPTION_DURATION, /* uint64_t, nanoseconds, > 0 */
     SP_OPTION_COUNT,    /* uint64_t */
     SP_OPTION_WORD,     /* int, index into `words` */
@@ -40,7 +41,7 @@ struct sp_option {
     const char *help;         /* part of a sentence, lower case, no full stop */
     size_t offset;            /* of the field in the command's struct */
     const char *const *words; /* allowed values, NULL-terminated; NULL: any */
-    bool takes_rest;          /* what follows belongs to the program */
+    bool takes_rest;          /* what follows belongs to the program; may be empty */
     bool hidden;              /* neither in help nor completed */
 };
 
@@ -57,6 +58,8 @@ struct sp_command {
     int usage_status;                /* exit code for bad options */
     bool hidden;
     bool options_anywhere; /* options may also follow other arguments (not for `run`) */
+    const char *program;   /* another program beside ours that has this command; it reads the
+                              options itself. NULL: `main` */
     int (*main)(const void *values, int argc, char **argv); /* the arguments that are left */
 };
 
