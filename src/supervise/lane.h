@@ -81,6 +81,9 @@ bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act, struct sp_cla
 bool sp_lane_lookup_end(struct sp_lane *lane, pid_t tid, uint64_t slot,
                         struct sp_claim *ret_claim);
 
+/* The text for a denied lookup, into its slot's body; before the call is answered. */
+void sp_lane_lookup_answer(struct sp_lane *lane, uint64_t slot, const char *text);
+
 /* The question in the ask area (SP_CALL_ASK). False when it is malformed: deny then. */
 bool sp_lane_question(struct sp_lane *lane, enum sp_kind *ret_kind, struct sp_claim *ret_claim);
 /* The answer's text, cut to what the area holds; before the call is answered. */
