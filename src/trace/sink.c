@@ -1,0 +1,144 @@
+#include "trace/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+
+#define RESERVE_FIRST (64u << 10)
+#define RESERVE_STEP (1u << 20)
+#define RETRY_NS 50000000u
+#define NOT_KNOWN UINT64_MAX
+
+int sp_sink_init(struct sp_sink *s, int fd)
+{
+    char *buffer = NULL;
+    if (fd >= 0) {
+        buffer = malloc(SP_SINK_BUFFER);
+        if (buffer == NULL)
+            return -1;
+    }
+    *s = (struct sp_sink){.fd = fd, .buffer = buffer};
+    return 0;
+}
+
+void sp_sink_release(struct sp_sink *s)
+{
+    free(s->buffer);
+    if (s->fd >= 0)
+        close(s->fd);
+    *s = (struct sp_sink){.fd = -1};
+}
+
+static bool give_up(struct sp_sink *s, int err)
+{
+    s->full = true;
+    s->err = err;
+    s->tried_ns = sp_clock_ns();
+    return false;
+}
+
+/* Sets blocks aside beyond the end of the file, which stays as long as it is. */
+static bool set_aside(struct sp_sink *s, uint64_t up_to)
+{
+    const uint64_t step = s->reserved == 0 ? RESERVE_FIRST : RESERVE_STEP;
+    const uint64_t sizes[] = {up_to - s->reserved + step, up_to - s->reserved};
+    for (size_t i = 0; i < 2; i++) {
+        int done;
+        do
+            done = fallocate(s->fd, FALLOC_FL_KEEP_SIZE, (off_t)s->reserved, (off_t)sizes[i]);
+        while (done < 0 && errno == EINTR);
+        if (done == 0) {
+            s->reserved += sizes[i];
+            return true;
+        }
+        if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) {
+            /* Not a file system that can: the writes themselves will tell. */
+            s->reserved = NOT_KNOWN;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep)
+{
+    if (s->fd < 0)
+        return true;
+    if (s->full) {
+        if (sp_clock_ns() - s->tried_ns < RETRY_NS)
+            return false;
+        if (s->reserved == NOT_KNOWN && !sp_sink_flush(s))
+            return false;
+    }
+    const uint64_t up_to = sp_sink_size(s) + size + keep;
+    if (s->reserved < up_to && !set_aside(s, up_to))
+        return give_up(s, errno);
+    s->full = false;
+    return true;
+}
+
+/* Writes lines at the end of the file. Returns how many bytes are in it for good: all, or up
+ * to the last whole line that fitted. */
+static size_t write_lines(struct sp_sink *s, const char *data, size_t size)
+{
+    size_t done = 0;
+    while (done < size) {
+        ssize_t n = pwrite(s->fd, data + done, size - done, (off_t)(s->written + done));
+        if (n > 0) {
+            done += (size_t)n;
+            continue;
+        }
+        if (n < 0 && errno == EINTR)
+            continue;
+        give_up(s, n < 0 ? errno : EIO);
+        const char *newline = done == 0 ? NULL : memrchr(data, '\n', done);
+        const size_t whole = newline == NULL ? 0 : (size_t)(newline - data) + 1;
+        if (whole < done && ftruncate(s->fd, (off_t)(s->written + whole)) < 0)
+            s->err = errno; /* the next attempt writes over the half line */
+        done = whole;
+        break;
+    }
+    s->written += done;
+    return done;
+}
+
+bool sp_sink_flush(struct sp_sink *s)
+{
+    if (s->used == 0)
+        return true;
+    const size_t done = write_lines(s, s->buffer, s->used);
+    s->used -= done;
+    if (s->used == 0)
+        return true;
+    memmove(s->buffer, s->buffer + done, s->used);
+    return false;
+}
+
+bool sp_sink_append(struct sp_sink *s, const char *line, size_t size)
+{
+    if (s->fd < 0) {
+        s->written += size;
+        return true;
+    }
+    if (size > SP_SINK_BUFFER - s->used && !sp_sink_flush(s))
+        return false;
+    if (size > SP_SINK_BUFFER)
+        return write_lines(s, line, size) == size;
+    memcpy(s->buffer + s->used, line, size);
+    s->used += size;
+    return true;
+}
+
+bool sp_sink_finish(struct sp_sink *s)
+{
+    if (!sp_sink_flush(s))
+        return false;
+    if (s->fd >= 0 && s->reserved != 0 && s->reserved != NOT_KNOWN &&
+        ftruncate(s->fd, (off_t)s->written) < 0)
+        s->err = errno; /* some blocks stay taken: no harm to the trace */
+    return true;
+}
