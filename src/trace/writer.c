@@ -349,6 +349,14 @@ void sp_trace_json(struct sp_trace_writer *w, const char *key, const char *json,
     sp_buffer_append(&w->line, json, size);
 }
 
+void sp_trace_members(struct sp_trace_writer *w, const char *members, size_t size)
+{
+    if (w->silent || size == 0)
+        return;
+    sp_buffer_append(&w->line, ",", 1);
+    sp_buffer_append(&w->line, members, size);
+}
+
 struct sp_buffer *sp_trace_value(struct sp_trace_writer *w, const char *key)
 {
     if (w->silent)

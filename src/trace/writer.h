@@ -56,6 +56,9 @@ void sp_trace_uint(struct sp_trace_writer *w, const char *key, uint64_t value);
 void sp_trace_bool(struct sp_trace_writer *w, const char *key, bool value);
 void sp_trace_json(struct sp_trace_writer *w, const char *key, const char *json, size_t size); /* ours, well-formed */
 
+/* Whole members, `"a":1,"b":2`: ours, well-formed, without a comma in front. */
+void sp_trace_members(struct sp_trace_writer *w, const char *members, size_t size);
+
 /* The key is written; the caller appends exactly one JSON value to the buffer, before anything
  * else is called. */
 struct sp_buffer *sp_trace_value(struct sp_trace_writer *w, const char *key);

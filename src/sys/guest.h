@@ -1,0 +1,47 @@
+/* Looking at a process of the run from outside: its memory, its paths, its kin. Everything
+ * read here is a claim of the guest; a caller brackets it with sp_listener_valid().
+ */
+#ifndef SP_SYS_GUEST_H
+#define SP_SYS_GUEST_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Copies exactly `size` bytes. 0, or -EFAULT (unmapped, or the process hides its memory). */
+int sp_guest_read(pid_t tid, uint64_t address, void *to, size_t size);
+
+/* Copies a NUL-terminated text of at most size-1 bytes, page by page, so that one that ends
+ * before an unmapped page is read. Returns its length; -EFAULT, or -ENAMETOOLONG when no NUL
+ * came within size. */
+ssize_t sp_guest_text(pid_t tid, uint64_t address, char *to, size_t size);
+
+/* The process (thread group) of a thread and its parent; false when it is gone. */
+struct sp_guest_ids {
+    pid_t pid;
+    pid_t parent;
+    pid_t group;
+    pid_t session;
+    uint64_t start_ticks; /* since boot; with pid an identity that is not reused */
+};
+bool sp_guest_ids(pid_t tid, struct sp_guest_ids *ret_ids);
+
+/* Link texts: /proc/TID/cwd, /proc/TID/fd/N, /proc/PID/exe. false when they cannot be read. */
+bool sp_guest_cwd(pid_t tid, char to[PATH_MAX]);
+bool sp_guest_fd_path(pid_t tid, int fd, char to[PATH_MAX]);
+bool sp_guest_exe(pid_t pid, char to[PATH_MAX]);
+
+/* The inode of the socket that the thread's descriptor `fd` is, 0 if it is none. */
+uint64_t sp_guest_socket(pid_t tid, int fd);
+
+/* A duplicate of the thread's descriptor (pidfd_getfd), or a negative errno. */
+int sp_guest_take_fd(pid_t tid, int fd);
+
+/* An O_PATH descriptor for `path` as the thread sees it (its cwd or `dirfd`); flags as
+ * O_NOFOLLOW. Walks into procfs are refused with -EACCES: its magic names would be resolved
+ * for us instead of for the guest. */
+int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags);
+
+#endif

@@ -1,0 +1,18 @@
+/* Ending a tree of processes: every descendant of ours, whatever session it hides in. */
+#ifndef SP_SYS_TREE_H
+#define SP_SYS_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Stops, then kills every descendant of the calling process, which must be a sub-reaper, and
+ * reaps its children, until none is left or `deadline_ns` (sp_clock_ns) passes. on_reaped (may
+ * be NULL) is told of each child reaped. Returns whether none is left. */
+bool sp_tree_kill(uint64_t deadline_ns, void (*on_reaped)(void *context, pid_t pid, int status),
+                  void *context);
+
+/* Whether `pid` is a descendant of the calling process. */
+bool sp_tree_contains(pid_t pid);
+
+#endif
