@@ -1,0 +1,38 @@
+# What a developer types. The work is in scripts/; each target sets up what it needs first.
+#
+#   make demo       build into .venv and run an example
+#   make test       every test; ends in one line
+#   make check      formatting, lint, layers, types
+#   make bench      speed against plain python, with budgets
+#   make sanitize   the C tests with address and undefined behaviour sanitizers
+#   make test-real  every real program, under both policies
+#   make clean      remove what was built
+
+PYTHON ?= python3
+SETUP = $(PYTHON) scripts/setup.py
+VENV = .venv/bin/python
+
+.PHONY: demo test check bench sanitize test-real clean
+
+demo:
+	@$(SETUP) demo
+	@$(VENV) examples/blocked_request.py
+
+test:
+	@$(PYTHON) scripts/run_tests.py
+
+check:
+	@$(PYTHON) scripts/run_checks.py
+
+bench:
+	@$(SETUP) bench
+	@$(VENV) bench/startup.py
+
+sanitize:
+	@$(PYTHON) scripts/run_tests.py --sanitize
+
+test-real:
+	@$(PYTHON) scripts/run_tests.py --real
+
+clean:
+	rm -rf build .venv
