@@ -1,0 +1,47 @@
+"""Run untrusted Python under a policy and keep a full record of what it did.
+
+>>> import sandpit
+>>> result = sandpit.run_string("import requests", policy="no-network")
+>>> result.exit_code, result.violations[0].target
+(1, 'requests')
+"""
+
+from __future__ import annotations
+
+from ._errors import (
+    HostError,
+    InternalError,
+    NotFoundError,
+    PolicyError,
+    SandpitError,
+    TraceError,
+    UsageError,
+)
+from ._result import AppliedPolicy, ExceptionInfo, FileChanges, Result, Violation
+from ._run import Interrupted, Run, run, run_string, start, start_string
+from ._stdin import PIPE
+from ._trace import Trace, load
+
+__all__ = [
+    "PIPE",
+    "AppliedPolicy",
+    "ExceptionInfo",
+    "FileChanges",
+    "HostError",
+    "InternalError",
+    "Interrupted",
+    "NotFoundError",
+    "PolicyError",
+    "Result",
+    "Run",
+    "SandpitError",
+    "Trace",
+    "TraceError",
+    "UsageError",
+    "Violation",
+    "load",
+    "run",
+    "run_string",
+    "start",
+    "start_string",
+]

@@ -1,0 +1,181 @@
+"""Folders that the guest wrote to, handled as what they are: hostile.
+
+A guest can leave symbolic links, pipes, folders nested thousands deep and modes that
+shut the owner out. Nothing here follows a link, waits on a pipe or recurses.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import tempfile
+import weakref
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Content = Union[str, bytes]
+
+_O_DIRECTORY = getattr(os, "O_DIRECTORY", 0)
+_O_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_O_NONBLOCK = getattr(os, "O_NONBLOCK", 0)
+_O_CLOEXEC = getattr(os, "O_CLOEXEC", 0)
+_FOLDER = os.O_RDONLY | _O_DIRECTORY | _O_NOFOLLOW | _O_CLOEXEC
+
+
+class PrivateFolder:
+    """A fresh folder that only this user may enter, removed with the object."""
+
+    def __init__(self, purpose: str) -> None:
+        """Make it in the system's folder for temporary files."""
+        self.path = Path(tempfile.mkdtemp(prefix=f"sandpit-{purpose}-"))
+        self._remove = weakref.finalize(self, _remove_own, str(self.path), os.getpid())
+
+    def remove(self) -> None:
+        """Remove it now; later calls do nothing."""
+        self._remove()
+
+
+class WorkFolder:
+    """The working folder of a run, read from after the guest has had its way."""
+
+    def __init__(self, path: str) -> None:
+        """Remember which folder it is, so that another put in its place is noticed."""
+        self.path = path
+        status = os.stat(path)
+        self._identity = (status.st_dev, status.st_ino)
+
+    def read(self, name: str) -> bytes:
+        """Give the bytes of a regular file inside the folder; follows no link."""
+        *folders, last = relative_parts(name)
+        at = os.open(self.path, os.O_RDONLY | _O_DIRECTORY | _O_CLOEXEC)
+        try:
+            status = os.fstat(at)
+            if (status.st_dev, status.st_ino) != self._identity:
+                raise FileNotFoundError(
+                    errno.ENOENT, "the run's folder was replaced", self.path
+                )
+            for folder in folders:
+                below = os.open(folder, _FOLDER, dir_fd=at)
+                os.close(at)
+                at = below
+            flags = os.O_RDONLY | _O_NOFOLLOW | _O_NONBLOCK | _O_CLOEXEC
+            file = os.open(last, flags, dir_fd=at)
+        except OSError as error:
+            # The name as it was asked for says more than a part of it.
+            error.filename = name
+            raise
+        finally:
+            os.close(at)
+        with open(file, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError(errno.EINVAL, "not a regular file", name)
+            return stream.read()
+
+
+def _remove_own(path: str, owner: int) -> None:
+    """Remove the folder, unless this is a fork of the process that made it."""
+    if os.getpid() == owner:
+        remove_tree(path)
+
+
+def relative_parts(name: str) -> tuple[str, ...]:
+    """Split the name of a file inside a folder; ValueError if it could lead outside."""
+    parts = PurePosixPath(name).parts
+    if not parts or parts[0] == "/" or ".." in parts or "\0" in name:
+        raise ValueError(f"not the name of a file inside the run's folder: {name!r}")
+    return parts
+
+
+def put_files(folder: str, files: Mapping[str, Content]) -> None:
+    """Write files by name into a folder, making the folders that the names mention."""
+    for name, content in files.items():
+        path = os.path.join(folder, *relative_parts(name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as stream:
+            stream.write(encode(content))
+
+
+def encode(content: str | bytes | bytearray | memoryview) -> bytes:
+    """Give text as UTF-8, with bytes that came in as surrogates as they were."""
+    if isinstance(content, str):
+        return content.encode("utf-8", "surrogateescape")
+    return bytes(content)
+
+
+def put_program(folder: str, code: bytes) -> str:
+    """Write program text under a name that is not taken, and give the name."""
+    number = 1
+    while True:
+        name = "main.py" if number == 1 else f"main_{number}.py"
+        try:
+            with open(os.path.join(folder, name), "xb") as stream:
+                stream.write(code)
+        except FileExistsError:
+            number += 1
+        else:
+            return name
+
+
+def remove_tree(path: str) -> None:
+    """Remove a folder and all that is in it, whatever the guest made of it.
+
+    Folders inside are moved up to the top before they are emptied, so that neither
+    depth nor the length of a path matters. What cannot be removed (a file that root
+    made immutable, say) is left behind without a word: this runs when an object dies.
+    """
+    try:
+        if not stat.S_ISDIR(os.lstat(path).st_mode):
+            return
+        os.chmod(path, 0o700)
+        top = os.open(path, _FOLDER)
+    except OSError:
+        return
+    try:
+        moved = 0
+        while True:
+            names = os.listdir(top)
+            for name in names:
+                moved = _remove_entry(top, name, moved)
+            # Each pass but the last removes at least one of the entries it found.
+            if set(names) <= set(os.listdir(top)):
+                break
+    finally:
+        os.close(top)
+    with contextlib.suppress(OSError):
+        os.rmdir(path)
+
+
+def _remove_entry(top: int, name: str, moved: int) -> int:
+    """Remove one entry of the top folder; give the count of folders moved so far."""
+    try:
+        if not stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode):
+            os.unlink(name, dir_fd=top)
+            return moved
+        os.chmod(name, 0o700, dir_fd=top)
+        folder = os.open(name, _FOLDER, dir_fd=top)
+    except OSError:
+        return moved
+    try:
+        for inner in os.listdir(folder):
+            try:
+                if stat.S_ISDIR(
+                    os.stat(inner, dir_fd=folder, follow_symlinks=False).st_mode
+                ):
+                    moved += 1
+                    os.chmod(inner, 0o700, dir_fd=folder)
+                    target = f".sandpit-moved-{moved}"
+                    os.rename(inner, target, src_dir_fd=folder, dst_dir_fd=top)
+                else:
+                    os.unlink(inner, dir_fd=folder)
+            except OSError:
+                continue
+    finally:
+        os.close(folder)
+    with contextlib.suppress(OSError):
+        os.rmdir(name, dir_fd=top)
+    return moved
