@@ -1,0 +1,299 @@
+#include "trace/verify.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "event/event.h"
+#include "trace/chain.h"
+#include "trace/format.h"
+#include "trace/grammar.h"
+#include "trace/head.h"
+#include "trace/lines.h"
+
+/* `,"bytes":` ... `,"digest":"` 64 `","chain":"` 64 `"}`, with at most 20 digits. */
+#define DIGEST_PART ",\"digest\":\""
+#define CHAIN_PART "\",\"chain\":\""
+#define SEAL_FIXED                                                                      \
+    (sizeof DIGEST_PART - 1 + SP_CHAIN_HEX + sizeof CHAIN_PART - 1 + SP_CHAIN_HEX + 2)
+
+struct check {
+    struct sp_verify *out;
+    struct sp_chain chain;
+    uint64_t line;        /* of the line in hand, from 1 */
+    uint64_t offset;      /* of the line in hand */
+    uint64_t seq;         /* expected next */
+    uint64_t t_ns;        /* of the line before */
+    uint64_t block_line;  /* where the open block begins */
+    uint64_t block_start;
+    uint64_t events_sound;
+    bool ended;
+};
+
+static int altered(struct check *c, size_t at, const char *what)
+{
+    c->out->code = SP_VERIFY_ALTERED;
+    return sp_fault_set(&c->out->fault, c->line, c->offset + at, "%s", what);
+}
+
+static int unreadable(struct check *c, size_t at, const char *what)
+{
+    c->out->code = SP_VERIFY_UNREADABLE;
+    return sp_fault_set(&c->out->fault, c->line, c->offset + at, "%s", what);
+}
+
+/* ---- seals: the digests at the end of a checkpoint or end line ----------------------------- */
+
+struct seal {
+    size_t covered; /* bytes of the line that the digest covers */
+    uint64_t bytes;
+    const char *digest;
+    const char *chain;
+};
+
+static bool read_seal(const char *line, size_t size, struct seal *ret_seal)
+{
+    if (size < SEAL_FIXED)
+        return false;
+    const char *p = line + size - SEAL_FIXED;
+    const char *number_end = p;
+    const char *digest = p + sizeof DIGEST_PART - 1;
+    const char *middle = digest + SP_CHAIN_HEX;
+    const char *chain = middle + sizeof CHAIN_PART - 1;
+    if (memcmp(p, DIGEST_PART, sizeof DIGEST_PART - 1) != 0 ||
+        memcmp(middle, CHAIN_PART, sizeof CHAIN_PART - 1) != 0 ||
+        memcmp(chain + SP_CHAIN_HEX, "\"}", 2) != 0)
+        return false;
+    while (p > line && p[-1] >= '0' && p[-1] <= '9')
+        p--;
+    static const char key[] = ",\"bytes\":";
+    uint64_t bytes;
+    if (!sp_grammar_uint(p, (size_t)(number_end - p), &bytes) ||
+        (size_t)(p - line) < sizeof key - 1 ||
+        memcmp(p - (sizeof key - 1), key, sizeof key - 1) != 0)
+        return false;
+    *ret_seal = (struct seal){.covered = (size_t)(p - line) - (sizeof key - 1),
+                              .bytes = bytes, .digest = digest, .chain = chain};
+    return true;
+}
+
+/* `line` and what is before it since `*hashed` closes a block. */
+static int check_seal(struct check *c, const char *line, size_t size, const char **hashed)
+{
+    struct seal seal;
+    if (!read_seal(line, size, &seal))
+        return altered(c, 0, "the line does not end with bytes, digest and chain");
+    if (seal.bytes != c->offset + seal.covered)
+        return altered(c, seal.covered, "the number of bytes is not where the line stands");
+    sp_chain_add(&c->chain, *hashed, (size_t)(line + seal.covered - *hashed));
+    *hashed = line + seal.covered;
+    struct sp_chain_link link;
+    sp_chain_close(&c->chain, &link);
+    if (memcmp(link.digest, seal.digest, SP_CHAIN_HEX) != 0) {
+        c->out->code = SP_VERIFY_ALTERED;
+        return sp_fault_set(&c->out->fault, c->block_line, c->block_start,
+                            "the block of lines %" PRIu64 " to %" PRIu64 ", bytes %" PRIu64
+                            " to %" PRIu64 ", does not have the digest that line %" PRIu64
+                            " says",
+                            c->block_line, c->line, c->block_start, seal.bytes, c->line);
+    }
+    if (memcmp(link.chain, seal.chain, SP_CHAIN_HEX) != 0)
+        return altered(c, (size_t)(seal.chain - line),
+                       "the chain does not follow from the blocks before");
+    c->block_line = c->line;
+    c->block_start = seal.bytes;
+    c->out->blocks++;
+    return 0;
+}
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+static bool find_uint(const char *line, size_t size, const char *key, uint64_t *ret_value)
+{
+    const char *text;
+    size_t length;
+    return sp_grammar_find(line, size, key, &text, &length) &&
+           sp_grammar_uint(text, length, ret_value);
+}
+
+static int check_first(struct check *c, const struct sp_head *h, const char *line, size_t size)
+{
+    uint64_t format;
+    if (h->kind != SP_KIND_START)
+        return altered(c, 0, "the first line is not a start");
+    if (!find_uint(line, size, "format", &format))
+        return altered(c, 0, "the start does not say which format it is");
+    if (format != SP_TRACE_VERSION)
+        return unreadable(c, 0, "a format that this version cannot read");
+    return 0;
+}
+
+static int check_lost(struct check *c, const struct sp_head *h, const char *line, size_t size)
+{
+    uint64_t count;
+    uint64_t missing = 0;
+    if (!find_uint(line, size, "count", &count))
+        return altered(c, 0, "a lost line without its count");
+    find_uint(line, size, "missing", &missing);
+    if (h->seq < missing || h->seq - missing != c->seq)
+        return altered(c, 0, "the numbers that are missing are not those that were lost");
+    c->out->lost += count;
+    c->seq += missing;
+    return 0;
+}
+
+static int check_order(struct check *c, const struct sp_head *h, const char *line, size_t size)
+{
+    if (c->ended)
+        return altered(c, 0, "something follows the end");
+    if (c->line == 1) {
+        if (check_first(c, h, line, size) < 0)
+            return -1;
+    } else if (h->kind == SP_KIND_START) {
+        return altered(c, 0, "a second start");
+    }
+    if (h->kind == SP_KIND_LOST && check_lost(c, h, line, size) < 0)
+        return -1;
+    if (h->seq != c->seq)
+        return altered(c, 0, h->seq > c->seq ? "numbers are missing before this line"
+                                             : "this line's number was there before");
+    if (h->t_ns < c->t_ns)
+        return altered(c, 0, "time runs backwards");
+    c->seq += h->count;
+    c->t_ns = h->t_ns;
+    return 0;
+}
+
+static int check_line(struct check *c, const char *line, size_t size, const char **hashed)
+{
+    const size_t good = sp_grammar_check(line, size);
+    if (good != size)
+        return altered(c, good, "not well-formed JSON");
+    struct sp_head head;
+    size_t bad;
+    if (!sp_head_read(line, size, &head, &bad))
+        return altered(c, bad, "the line does not begin as an event does");
+    if (check_order(c, &head, line, size) < 0)
+        return -1;
+    if (head.kind != SP_KIND_CHECKPOINT && head.kind != SP_KIND_END)
+        return 0;
+    if (check_seal(c, line, size, hashed) < 0)
+        return -1;
+    c->events_sound = c->seq;
+    c->ended = head.kind == SP_KIND_END;
+    return 0;
+}
+
+static int check_batch(struct check *c, const char *data, size_t size)
+{
+    const char *hashed = data;
+    const char *end = data + size;
+    for (const char *line = data; line < end;) {
+        const char *newline = memchr(line, '\n', (size_t)(end - line));
+        const size_t length = (size_t)(newline - line);
+        c->line++;
+        if (check_line(c, line, length, &hashed) < 0)
+            return -1;
+        c->offset += length + 1;
+        line = newline + 1;
+    }
+    sp_chain_add(&c->chain, hashed, (size_t)(end - hashed));
+    return 0;
+}
+
+/* ---- the whole ---------------------------------------------------------------------------- */
+
+/* Anything that at least begins like a trace is one, if an altered one. */
+static bool looks_like_trace(const char *data, size_t size)
+{
+    static const char head[] = "{\"seq\":0,\"t\":";
+    static const char kind[] = "\"kind\":\"start\"";
+    const char *newline = memchr(data, '\n', size);
+    const size_t length = newline == NULL ? size : (size_t)(newline - data);
+    return (length >= sizeof head - 1 && memcmp(data, head, sizeof head - 1) == 0) ||
+           memmem(data, length < 256 ? length : 256, kind, sizeof kind - 1) != NULL;
+}
+
+static void conclude(struct check *c, size_t left)
+{
+    struct sp_verify *v = c->out;
+    c->line++;
+    if (c->ended && left > 0) {
+        altered(c, 0, "something follows the end");
+    } else if (c->ended) {
+        v->code = SP_VERIFY_SOUND;
+        sp_fault_set(&v->fault, c->line - 1, c->offset, "sound and complete");
+    } else {
+        v->code = SP_VERIFY_CUT;
+        sp_fault_set(&v->fault, v->blocks == 0 ? 1 : c->block_line + 1, c->block_start,
+                     v->blocks == 0 ? "there is neither a checkpoint nor an end"
+                                    : "sound up to the last checkpoint, but there is no end");
+    }
+}
+
+static void run(struct check *c, struct sp_lines *lines)
+{
+    bool first = true;
+    for (;;) {
+        const char *data;
+        size_t size;
+        const enum sp_lines_result result = sp_lines_read(lines, &data, &size);
+        if (result == SP_LINES_ERROR) {
+            c->out->code = SP_VERIFY_UNREADABLE;
+            sp_fault_set(&c->out->fault, 0, c->offset, "%s", strerror(errno));
+            return;
+        }
+        if (first && result == SP_LINES_TOO_LONG) {
+            c->line = 1;
+            unreadable(c, 0, "not a trace");
+            return;
+        }
+        if (result == SP_LINES_TOO_LONG) {
+            c->line++;
+            altered(c, 0, "a line longer than any event can be");
+            return;
+        }
+        if (first && !looks_like_trace(data, size)) {
+            c->line = 1;
+            unreadable(c, 0, size == 0 ? "an empty file, not a trace" : "not a trace");
+            return;
+        }
+        first = false;
+        if (result == SP_LINES_END) {
+            conclude(c, size);
+            return;
+        }
+        if (check_batch(c, data, size) < 0)
+            return;
+    }
+}
+
+void sp_verify_fd(int fd, struct sp_verify *ret)
+{
+    *ret = (struct sp_verify){.code = SP_VERIFY_UNREADABLE};
+    struct check c = {.out = ret, .block_line = 1};
+    if (sp_chain_init(&c.chain) < 0) {
+        sp_fault_set(&ret->fault, 0, 0, "libsodium cannot be used");
+        return;
+    }
+    struct sp_lines lines;
+    sp_lines_init(&lines, fd);
+    run(&c, &lines);
+    sp_lines_release(&lines);
+    ret->events = c.events_sound;
+}
+
+void sp_verify_path(const char *path, struct sp_verify *ret)
+{
+    sp_auto_fd fd = sp_lines_open(path);
+    if (fd < 0) {
+        *ret = (struct sp_verify){.code = SP_VERIFY_UNREADABLE};
+        sp_fault_set(&ret->fault, 0, 0, "%s",
+                     errno == EINVAL ? "not a regular file" : strerror(errno));
+        return;
+    }
+    sp_verify_fd(fd, ret);
+}
