@@ -75,11 +75,15 @@ enum sp_message {
                           first word: number of bytes */
     SP_MSG_FOLD = 5,   /* struct sp_ring_fold, moved out of the full table */
     SP_MSG_LOST = 6,   /* 2 words: number of calls not recorded, reason (enum sp_lost_reason) */
+    SP_MSG_CALL = 7,   /* struct sp_ring_call: one call told by itself (below level `all`) */
+    SP_MSG_TAMPER = 8, /* text: an attempt on the tracer that the agent noticed; padded with zeros */
 };
+#define SP_TAMPER_TEXT_MAX 200u
 
 enum sp_lost_reason {
     SP_LOST_FUNCTIONS = 1, /* more functions than the arena holds */
     SP_LOST_THREAD = 2,    /* a thread's calls could not be attributed */
+    SP_LOST_ROOM = 3,      /* messages (not calls) for which no room was made */
 };
 
 #define SP_MESSAGE_WORDS_MAX 8192u /* 64 KiB; longer texts go in pieces */
@@ -101,6 +105,18 @@ struct sp_ring_field {
     uint16_t size;
 };
 #define SP_TEXT_MAX 4096u /* longest text in a field; the agent cuts, the reader refuses */
+
+/* A call of function `callee` (ids of the arena), which gives name, file and line. Of a C function
+ * those are the call's: `line` in the file of `caller`. */
+struct sp_ring_call {
+    uint64_t ticks;
+    uint32_t tid;
+    uint32_t callee;
+    uint32_t caller; /* 0: none known */
+    uint32_t depth;  /* of calls known below it */
+    uint32_t line;   /* of the call, for a C function; else 0 */
+    uint32_t reserved;
+};
 
 /* ---- functions -------------------------------------------------------------------------- */
 
@@ -138,8 +154,9 @@ struct sp_ring_fold {
 /* What an audit event announced and the kernel is about to show: the supervisor takes `at`,
  * stack and text from here when a notification of that thread and class comes. The agent
  * writes the body, then stores `serial` (odd: being written). A thread has at most one act
- * of Python's (it is replaced by its next) and one LOOKUP at a time; act NONE: free. */
-#define SP_SLOTS 16u
+ * of Python's (it is replaced by its next) and one LOOKUP at a time; act NONE: free. Serials
+ * rise over all slots of a lane. */
+#define SP_SLOTS 32u
 #define SP_SLOT_BYTES 2048u
 
 enum sp_act {
@@ -219,7 +236,8 @@ struct sp_ring_config {
     uint32_t first_pid;      /* pid of the program itself */
     uint32_t lookups;        /* 1: the end of a denied lookup must be told (SP_CALL_LOOKUP) */
     uint32_t trace;          /* 0: no trace is written; only denials matter */
-    uint32_t reserved;
+    uint32_t opens;          /* 1: read-only opens are notified too: the agent announces them
+                                (ACT_OPEN) and writes no OPEN events; 0: it writes the events */
 };
 #define SP_CONFIG_BYTES (64u << 10)
 
