@@ -1,8 +1,10 @@
-/* The seccomp filter of a run: compiled from a table (pure), loaded in the child (apply).
+/* The seccomp filter of a run: compiled from a table (pure), loaded in the child
+ * (load.h).
  *
- * `calls.def` gives every system call a row; `filter.c` turns rows and features into verdicts
- * and verdicts into BPF: a tree over ranges of equal verdict, at most SP_FILTER_MAX
- * instructions. Nothing here decides at run time; the supervisor does for what is notified.
+ * `calls.def` gives every system call a row; `filter.c` turns rows and features into
+ * targets and targets into BPF: a tree over ranges of equal target, at most
+ * SP_FILTER_MAX instructions. Nothing here decides at run time; the supervisor does for
+ * what is notified.
  */
 #ifndef SP_SEAL_SECCOMP_FILTER_H
 #define SP_SEAL_SECCOMP_FILTER_H
@@ -14,19 +16,32 @@
 
 #include "base/error.h"
 
-#define SP_FILTER_MAX 400u
+/* Length costs start-up time (about 1.4 us an instruction); below 256 every jump is in
+ * reach of BPF's 8-bit offsets. */
+#define SP_FILTER_MAX 250u
+
+enum sp_filter_arch {
+    SP_ARCH_NATIVE, /* the one this program is built for */
+    SP_ARCH_X86_64,
+    SP_ARCH_AARCH64,
+};
 
 /* What the plan asks of the filter. */
 struct sp_filter_features {
-    bool network_denied;  /* column NN of the table */
-    bool trace_only;      /* column TO: the few calls that only trace-only leaves open */
-    bool signals_scoped;  /* Landlock (ABI 6) keeps signals inside: kill family not notified */
-    bool devices_scoped;  /* Landlock (ABI 5) guards ioctl on devices */
+    bool network_denied;  /* the table's second column, else the first */
+    bool trace_only;      /* leaves open the few calls that only trace-only leaves open */
+    bool signals_scoped;  /* Landlock (ABI 6) keeps signals inside: those of threads are not
+                             notified, the others only for the record */
+    bool devices_scoped;  /* Landlock (ABI 5) guards ioctl on devices, or the policy leaves
+                             devices alone: a list of dangerous requests is notified; else all
+                             but a list of harmless ones are */
     bool reads_notified;  /* [trace] files = "all": read-only opens too */
-    bool record;          /* false: only what must be decided is notified (no listener for the
-                             record wanted) */
-    bool listener;        /* false: no listener can be had; denials are plain errnos, calls that
-                             only the supervisor could decide are denied */
+    bool record;          /* false: what would be notified only to be recorded is not; what the
+                             supervisor decides or denies still is */
+    bool listener;        /* false: no listener can be had. Denials are plain errnos, what was
+                             for the record passes, what only the supervisor could decide is
+                             refused (no sockets where the network is denied) */
+    enum sp_filter_arch arch;
 };
 
 struct sp_filter {
@@ -37,5 +52,10 @@ struct sp_filter {
 /* Fails only on a bug of ours (SP_E_INTERNAL: too long). */
 int sp_filter_compile(const struct sp_filter_features *features, struct sp_filter *ret_filter,
                       struct sp_error *reterr) SP_MUST_CHECK;
+
+/* The name of a system call of this machine, NULL if its number is not known; and back,
+ * -1 if the name is not known or has no number here. */
+const char *sp_filter_call_name(int nr);
+int sp_filter_call_nr(const char *name);
 
 #endif
