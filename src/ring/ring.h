@@ -138,8 +138,9 @@ struct sp_ring_function {
 
 #define SP_FOLDS_MAX 65536u
 
-/* Counts of one caller-callee pair; `callee` 0 means free. `count` is of the calls that were
- * not written as events of their own. Ticks. */
+/* Counts of one caller-callee pair; the first `folds_used` places hold one each. `count` is of the calls that were
+ * not written as events of their own, `resumes` of generators that went on; `total` and `self`
+ * are the ticks of both, without calls and resumes that have not returned. */
 struct sp_ring_fold {
     uint32_t caller; /* function id; 0: no caller known */
     uint32_t callee;

@@ -7,6 +7,7 @@
 
 #define RUN_MAX 4096u
 #define CHUNK_WORDS 8192u /* after so many the agent is given the room back */
+#define TAMPERS_MAX 64u
 #define GAP_MAX_NS 4000000000u /* a longer pause begins a new run: `dt` has 32 bits */
 
 #define CALL_RETURN (1u << 31)
@@ -30,6 +31,7 @@ static struct {
 static union {
     struct sp_ring_event event;
     struct sp_ring_fold fold;
+    struct sp_ring_call call;
     uint64_t words[SP_MESSAGE_WORDS_MAX];
 } message;
 
@@ -222,6 +224,56 @@ static void fold_write(struct sp_lane *lane, struct sp_trace_writer *w,
     sp_trace_end(w);
 }
 
+/* One call told by itself. A C function has no place of its own: the call's is given. */
+static void message_call(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+{
+    static struct sp_name callee;
+    static struct sp_name caller;
+    struct sp_ring_call call = message.call;
+    if (words != sizeof call / sizeof(uint64_t) || !sp_name_read(lane, call.callee, &callee)
+        || (call.caller != 0 && !sp_name_read(lane, call.caller, &caller))) {
+        sp_lane_flaw(lane, w, SP_FLAW_FUNCTION);
+        return;
+    }
+    pid_t tid = (pid_t)call.tid;
+    run_flush(lane, w);
+    sp_trace_begin(w, SP_KIND_CALL, SP_LAYER_PYTHON,
+                   sp_ticks_at(&lane->lanes->ticks, call.ticks), lane->pid,
+                   tid > 0 ? tid : lane->pid);
+    sp_trace_text(w, "function", callee.name, callee.name_size);
+    if (call.caller != 0)
+        sp_trace_text(w, "caller", caller.name, caller.name_size);
+    if (callee.native && call.caller != 0)
+        sp_trace_text(w, "file", caller.file, caller.file_size);
+    else if (!callee.native)
+        sp_trace_text(w, "file", callee.file, callee.file_size);
+    uint32_t line = callee.native ? call.line : callee.line;
+    if (line)
+        sp_trace_uint(w, "line", line);
+    sp_trace_uint(w, "depth", call.depth);
+    if (callee.native)
+        sp_trace_bool(w, "native", true);
+    sp_trace_end(w);
+}
+
+/* The agent's own word on an attempt; a guest that floods the trace with it is cut short. */
+static void message_tamper(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+{
+    char text[SP_TAMPER_TEXT_MAX];
+    size_t size = words * sizeof(uint64_t);
+    if (size > sizeof text || lane->tampers == TAMPERS_MAX) {
+        sp_lane_flaw(lane, w, SP_FLAW_EVENT);
+        return;
+    }
+    lane->tampers++;
+    memcpy(text, message.words, size);
+    run_flush(lane, w);
+    sp_trace_begin(w, SP_KIND_TAMPER, SP_LAYER_PYTHON,
+                   sp_ticks_at(&lane->lanes->ticks, lane->last_ticks), lane->pid, lane->tid);
+    sp_trace_text(w, "what", text, strnlen(text, size));
+    sp_trace_end(w);
+}
+
 static void message_fold(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
 {
     if (words != sizeof(struct sp_ring_fold) / sizeof(uint64_t)) {
@@ -239,6 +291,8 @@ static void message_lost(struct sp_trace_writer *w)
         reason = "more functions than a process's ring holds";
     else if (message.words[1] == SP_LOST_THREAD)
         reason = "calls of a thread that could not be attributed";
+    else if (message.words[1] == SP_LOST_ROOM)
+        reason = "messages that found no room in a process's ring";
     sp_trace_lost(w, message.words[0], reason);
 }
 
@@ -266,6 +320,12 @@ static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w, uint
     case SP_MSG_LOST:
         if (words == 2)
             message_lost(w);
+        break;
+    case SP_MSG_CALL:
+        message_call(lane, w, words);
+        break;
+    case SP_MSG_TAMPER:
+        message_tamper(lane, w, words);
         break;
     default:
         sp_lane_flaw(lane, w, SP_FLAW_MESSAGE);

@@ -64,8 +64,8 @@ static void ring_fill(struct sp_lane *lane)
 }
 
 int sp_lane_new(struct sp_lanes *lanes, uint32_t number, pid_t pid,
-                const struct sp_lane *parent, uint64_t functions,
-                struct sp_lane **ret_lane, int *ret_fd, struct sp_error *reterr)
+                const struct sp_lane *parent, struct sp_lane **ret_lane, int *ret_fd,
+                struct sp_error *reterr)
 {
     struct sp_lane *lane = calloc(1, sizeof *lane);
     if (!lane)
@@ -91,7 +91,7 @@ int sp_lane_new(struct sp_lanes *lanes, uint32_t number, pid_t pid,
         return result;
     }
     if (parent)
-        sp_name_inherit(lane, parent, functions);
+        sp_name_inherit(lane, parent);
     ring_fill(lane);
     *ret_lane = lane;
     *ret_fd = sp_steal_fd(&fd);

@@ -9,7 +9,7 @@
  *
  *     struct sp_lanes lanes;                        one a run
  *     sp_lanes_init(&lanes, start_ns, calls, config, config_size);
- *     sp_lane_new(&lanes, number, pid, NULL, 0, &lane, &fd, err);   at SP_CALL_HELLO
+ *     sp_lane_new(&lanes, number, pid, NULL, &lane, &fd, err);   at SP_CALL_HELLO
  *     sp_lane_drain(lane, writer, 0);               at kicks, on a timer, before events
  *     sp_lane_finish(lane, writer);                 at exit or exec
  *     sp_lane_free(lane);
@@ -49,12 +49,11 @@ void sp_lanes_init(struct sp_lanes *lanes, uint64_t start_ns, enum sp_calls_leve
 
 /* Makes the ring of process `pid`: a sealed memfd with the configuration in it, mapped.
  * `parent` is the lane of the process it was forked from (its functions keep their ids in
- * the trace), NULL for a fresh image; `functions` is how many functions the child says it
- * had at the fork (argument 4 of SP_CALL_HELLO). *ret_fd is to be injected into the guest and
- * then closed by the caller; `lanes` is borrowed for the lane's life. */
+ * the trace), NULL for a fresh image. *ret_fd is to be injected into the guest and then closed
+ * by the caller; `lanes` is borrowed for the lane's life. */
 int sp_lane_new(struct sp_lanes *lanes, uint32_t number, pid_t pid,
-                const struct sp_lane *parent, uint64_t functions,
-                struct sp_lane **ret_lane, int *ret_fd, struct sp_error *reterr) SP_MUST_CHECK;
+                const struct sp_lane *parent, struct sp_lane **ret_lane, int *ret_fd,
+                struct sp_error *reterr) SP_MUST_CHECK;
 void sp_lane_free(struct sp_lane *lane); /* NULL accepted */
 
 uint32_t sp_lane_number(const struct sp_lane *lane);

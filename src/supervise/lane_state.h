@@ -49,6 +49,7 @@ struct sp_lane {
     uint32_t text_start_bytes;
     char text_start[SP_LANE_START_BYTES];
 
+    uint32_t tampers; /* attempts that the agent told */
     uint32_t flaws; /* set of enum sp_flaw already told */
     uint64_t flaws_count;
     uint32_t taken[SP_SLOTS]; /* serial of the act last taken from each slot */
@@ -81,7 +82,7 @@ bool sp_name_read(const struct sp_lane *lane, uint32_t id, struct sp_name *ret_n
 uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id, uint64_t t_ns);
 
 /* Takes over what a forked child shares with its parent. */
-void sp_name_inherit(struct sp_lane *lane, const struct sp_lane *parent, uint64_t functions);
+void sp_name_inherit(struct sp_lane *lane, const struct sp_lane *parent);
 void sp_name_release(struct sp_lane *lane);
 
 #endif

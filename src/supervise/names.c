@@ -109,13 +109,11 @@ uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id
     return lane->ids[id];
 }
 
-void sp_name_inherit(struct sp_lane *lane, const struct sp_lane *parent, uint64_t functions)
+/* The child copies the arena after it got its lane, so every id that the trace knows by now
+ * means the same function there. */
+void sp_name_inherit(struct sp_lane *lane, const struct sp_lane *parent)
 {
-    uint32_t count = parent->ids_size; /* ids begin at 1 */
-    if (functions < count)
-        count = (uint32_t)functions + 1;
-    if (count > parent->ids_size)
-        count = parent->ids_size;
+    uint32_t count = parent->ids_size;
     if (count == 0 || !ids_grow(lane, count - 1))
         return; /* its functions are told anew, as far as there is room */
     memcpy(lane->ids, parent->ids, count * sizeof *lane->ids);
