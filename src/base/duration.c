@@ -8,8 +8,8 @@ static const struct {
     const char *name;
     uint64_t ns;
 } units[] = {
-    {"", 1000000000u},  {"s", 1000000000u},   {"ms", 1000000u},       {"us", 1000u},
-    {"ns", 1u},         {"m", 60000000000u},  {"h", 3600000000000u},
+    {"", 1000000000u}, {"s", 1000000000u},  {"ms", 1000000u},      {"us", 1000u},
+    {"ns", 1u},        {"m", 60000000000u}, {"h", 3600000000000u},
 };
 
 static uint64_t unit_ns(const char *name)
@@ -56,11 +56,12 @@ int sp_duration_parse(const char *text, uint64_t *ret_ns, struct sp_error *reter
     uint64_t unit = unit_ns(end);
     if (digits == 0 || points > 1 || unit == 0)
         return sp_fail(reterr, SP_E_USAGE,
-                       "'%s' is not a duration (write 10s, 500ms, 2m, or seconds)", text);
+                       "'%s' is not a duration (write 10s, 500ms, 2m, or seconds)",
+                       text);
     uint64_t ns = scaled(text, end, unit);
     if (ns == 0)
-        return sp_fail(reterr, SP_E_USAGE, "'%s' is no time at all: a duration is more than 0",
-                       text);
+        return sp_fail(reterr, SP_E_USAGE,
+                       "'%s' is no time at all: a duration is more than 0", text);
     if (ns > SP_DURATION_MAX_NS)
         return sp_fail(reterr, SP_E_USAGE, "'%s' is longer than a year", text);
     *ret_ns = ns;

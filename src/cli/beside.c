@@ -11,7 +11,8 @@ int sp_exec_beside(const struct sp_command *command, char **argv)
     size_t name_size = strlen(command->program);
     ssize_t n = readlink("/proc/self/exe", path, sizeof path);
     if (n <= 0 || (size_t)n >= sizeof path)
-        return sp_cli_error(command->usage_status, "cannot tell where sandpit is installed");
+        return sp_cli_error(command->usage_status,
+                            "cannot tell where sandpit is installed");
     while (n > 0 && path[n - 1] != '/')
         n--;
     if ((size_t)n + name_size >= sizeof path)

@@ -5,65 +5,120 @@
 #include "ring/ring.h"
 
 static const char *const calls_words[] = {
-    [SP_CALLS_OFF] = "off", [SP_CALLS_FIRST] = "first", [SP_CALLS_FOLDED] = "folded",
-    [SP_CALLS_ALL] = "all", NULL,
+    [SP_CALLS_OFF] = "off",
+    [SP_CALLS_FIRST] = "first",
+    [SP_CALLS_FOLDED] = "folded",
+    [SP_CALLS_ALL] = "all",
+    NULL,
 };
-static const char *const layer_words[] = {"landlock", "listener", "agent", "limits", "record",
+static const char *const layer_words[] = {"landlock", "listener", "agent",
+                                          "limits",   "record",   NULL};
+static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
+                                          [SP_COLOR_ALWAYS] = "always",
+                                          [SP_COLOR_NEVER] = "never",
                                           NULL};
-static const char *const color_words[] = {
-    [SP_COLOR_AUTO] = "auto", [SP_COLOR_ALWAYS] = "always", [SP_COLOR_NEVER] = "never", NULL};
 
-#define RUN(field) offsetof(struct sp_run_options, field)
+#define RUN(field)    offsetof(struct sp_run_options, field)
 #define DOCTOR(field) offsetof(struct sp_doctor_options, field)
 
 static const struct sp_option run_options[] = {
     /* what to run */
-    {.letter = 'm', .type = SP_OPTION_TEXT, .argument = "MODULE", .offset = RUN(module),
-     .help = "run a module as python -m does; arguments follow", .takes_rest = true},
-    {.letter = 'c', .type = SP_OPTION_TEXT, .argument = "CODE", .offset = RUN(code),
-     .help = "run this text; arguments follow", .takes_rest = true},
-    {.name = "python", .type = SP_OPTION_PROGRAM, .argument = "PATH", .offset = RUN(python),
+    {.letter = 'm',
+     .type = SP_OPTION_TEXT,
+     .argument = "MODULE",
+     .offset = RUN(module),
+     .help = "run a module as python -m does; arguments follow",
+     .takes_rest = true},
+    {.letter = 'c',
+     .type = SP_OPTION_TEXT,
+     .argument = "CODE",
+     .offset = RUN(code),
+     .help = "run this text; arguments follow",
+     .takes_rest = true},
+    {.name = "python",
+     .type = SP_OPTION_PROGRAM,
+     .argument = "PATH",
+     .offset = RUN(python),
      .help = "the interpreter to run it with"},
     /* what it may do */
-    {.name = "policy", .type = SP_OPTION_POLICY, .argument = "NAME", .offset = RUN(policy),
+    {.name = "policy",
+     .type = SP_OPTION_POLICY,
+     .argument = "NAME",
+     .offset = RUN(policy),
      .help = "trace-only, or no-network (the default)"},
-    {.name = "timeout", .type = SP_OPTION_DURATION, .argument = "TIME",
+    {.name = "timeout",
+     .type = SP_OPTION_DURATION,
+     .argument = "TIME",
      .offset = RUN(timeout_ns),
      .help = "end the run after this time: 10s, 500ms, 2m, seconds"},
-    {.name = "allow-degraded", .type = SP_OPTION_TEXTS, .argument = "LAYER",
-     .offset = RUN(allow_degraded), .words = layer_words,
+    {.name = "allow-degraded",
+     .type = SP_OPTION_TEXTS,
+     .argument = "LAYER",
+     .offset = RUN(allow_degraded),
+     .words = layer_words,
      .help = "accept: no landlock, listener, agent, limits, record"},
     /* what is recorded */
-    {.name = "output", .letter = 'o', .type = SP_OPTION_FILE, .argument = "FILE",
+    {.name = "output",
+     .letter = 'o',
+     .type = SP_OPTION_FILE,
+     .argument = "FILE",
      .offset = RUN(trace_path),
      .help = "the trace (else SCRIPT.sptrace, current folder)"},
-    {.name = "no-trace", .type = SP_OPTION_FLAG, .offset = RUN(no_trace),
+    {.name = "no-trace",
+     .type = SP_OPTION_FLAG,
+     .offset = RUN(no_trace),
      .help = "write no trace"},
-    {.name = "calls", .type = SP_OPTION_WORD, .argument = "LEVEL", .offset = RUN(calls),
-     .words = calls_words, .help = "calls recorded: off, first, folded (default), all"},
+    {.name = "calls",
+     .type = SP_OPTION_WORD,
+     .argument = "LEVEL",
+     .offset = RUN(calls),
+     .words = calls_words,
+     .help = "calls recorded: off, first, folded (default), all"},
     /* what is shown */
-    {.name = "json", .type = SP_OPTION_FLAG, .offset = RUN(json),
+    {.name = "json",
+     .type = SP_OPTION_FLAG,
+     .offset = RUN(json),
      .help = "print the result, output included, as one object"},
-    {.name = "quiet", .letter = 'q', .type = SP_OPTION_FLAG, .offset = RUN(quiet),
+    {.name = "quiet",
+     .letter = 'q',
+     .type = SP_OPTION_FLAG,
+     .offset = RUN(quiet),
      .help = "no summary at the end"},
-    {.name = "fail-on-violation", .type = SP_OPTION_FLAG, .offset = RUN(fail_on_violation),
+    {.name = "fail-on-violation",
+     .type = SP_OPTION_FLAG,
+     .offset = RUN(fail_on_violation),
      .help = "exit code 126 when anything was denied"},
-    {.name = "debug", .type = SP_OPTION_FLAG, .offset = RUN(debug),
+    {.name = "debug",
+     .type = SP_OPTION_FLAG,
+     .offset = RUN(debug),
      .help = "show on stderr what the supervisor decides"},
-    {.name = "color", .type = SP_OPTION_WORD, .argument = "WHEN", .offset = RUN(color),
-     .words = color_words, .help = "auto, always or never; NO_COLOR is respected"},
+    {.name = "color",
+     .type = SP_OPTION_WORD,
+     .argument = "WHEN",
+     .offset = RUN(color),
+     .words = color_words,
+     .help = "auto, always or never; NO_COLOR is respected"},
     {.type = SP_OPTION_END},
 };
 
 static const struct sp_run_options run_defaults = {.calls = SP_CALLS_FOLDED};
 
 static const struct sp_option doctor_options[] = {
-    {.name = "json", .type = SP_OPTION_FLAG, .offset = DOCTOR(json),
+    {.name = "json",
+     .type = SP_OPTION_FLAG,
+     .offset = DOCTOR(json),
      .help = "print one JSON object"},
-    {.name = "python", .type = SP_OPTION_PROGRAM, .argument = "PATH", .offset = DOCTOR(python),
+    {.name = "python",
+     .type = SP_OPTION_PROGRAM,
+     .argument = "PATH",
+     .offset = DOCTOR(python),
      .help = "look at this interpreter instead of the one a run would use"},
-    {.name = "color", .type = SP_OPTION_WORD, .argument = "WHEN", .offset = DOCTOR(color),
-     .words = color_words, .help = "auto, always or never; NO_COLOR is respected"},
+    {.name = "color",
+     .type = SP_OPTION_WORD,
+     .argument = "WHEN",
+     .offset = DOCTOR(color),
+     .words = color_words,
+     .help = "auto, always or never; NO_COLOR is respected"},
     {.type = SP_OPTION_END},
 };
 
@@ -75,7 +130,8 @@ const struct sp_command sp_commands[] = {
               "[options] -c CODE [args]\n"
               "[options] - [args]",
      .description =
-         "Runs the program under a policy and records what it does in a trace. Exit code:\n"
+         "Runs the program under a policy and records what it does in a trace. Exit "
+         "code:\n"
          "the program's own; 124 wall limit, 126 ended by policy, 127 script or\n"
          "interpreter not found, 128+N ended by signal N, 125 any other failure.",
      .example = "sandpit run --policy no-network --timeout 10s script.py\n"
@@ -98,7 +154,8 @@ const struct sp_command sp_commands[] = {
     {.name = "doctor",
      .summary = "show what this machine can enforce and record",
      .usage = "[options]",
-     .description = "Exit code: 0 when every layer is available, 1 when one is missing.",
+     .description =
+         "Exit code: 0 when every layer is available, 1 when one is missing.",
      .example = "sandpit doctor",
      .options = doctor_options,
      .values_size = sizeof(struct sp_doctor_options),

@@ -11,14 +11,15 @@
 /* Exit codes that are sandpit's own, not the program's. */
 enum sp_exit {
     SP_EXIT_OK = 0,
-    SP_EXIT_NO = 1,         /* other commands than run: as each says */
-    SP_EXIT_BAD_INPUT = 2,  /* other commands than run */
-    SP_EXIT_TIMEOUT = 124,  /* the wall limit ended the run */
-    SP_EXIT_FAILED = 125,   /* bad input of run, or sandpit's own fault */
-    SP_EXIT_POLICY = 126,   /* ended by policy, or --fail-on-violation and there was one */
-    SP_EXIT_MISSING = 127,  /* script or interpreter not found */
-    SP_EXIT_SIGNAL = 128,   /* + the signal's number */
-    SP_EXIT_LIMIT = 137,    /* any limit but the wall limit */
+    SP_EXIT_NO = 1,        /* other commands than run: as each says */
+    SP_EXIT_BAD_INPUT = 2, /* other commands than run */
+    SP_EXIT_TIMEOUT = 124, /* the wall limit ended the run */
+    SP_EXIT_FAILED = 125,  /* bad input of run, or sandpit's own fault */
+    SP_EXIT_POLICY =
+        126, /* ended by policy, or --fail-on-violation and there was one */
+    SP_EXIT_MISSING = 127, /* script or interpreter not found */
+    SP_EXIT_SIGNAL = 128,  /* + the signal's number */
+    SP_EXIT_LIMIT = 137,   /* any limit but the wall limit */
 };
 
 /* The exit code of `run` for an error of ours: 127 for SP_E_NOT_FOUND, else 125. */
@@ -62,8 +63,9 @@ const struct sp_command *sp_command_find(const char *name); /* NULL: unknown */
 /* One function per command; `argv` holds the `argc` arguments left after the options, and
  * argv[argc] is NULL. They return the exit code. For `run` they are the script and what
  * follows it; after -c or -m, the program's arguments only. */
-int sp_cli_run(const void *options, int argc, char **argv);      /* run.c */
-int sp_cli_run_spec(const void *options, int argc, char **argv); /* run_spec.c: argv[0] is FD */
+int sp_cli_run(const void *options, int argc, char **argv); /* run.c */
+int sp_cli_run_spec(const void *options, int argc,
+                    char **argv); /* run_spec.c: argv[0] is FD */
 int sp_cli_doctor(const void *options, int argc, char **argv);
 int sp_cli_completion(const void *options, int argc, char **argv);
 int sp_cli_manual(const void *options, int argc, char **argv);
@@ -75,7 +77,8 @@ int sp_exec_beside(const struct sp_command *command, char **argv);
 
 /* Prints "sandpit: <message>" on stderr and returns `status`. Bytes that could act on a
  * terminal are shown escaped. */
-int sp_cli_error(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int sp_cli_error(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 /* Whether to colour what goes to `fd`. */
 bool sp_color_wanted(enum sp_color_when when, int fd);

@@ -139,7 +139,8 @@ static void print_bash(void)
            "    help:*) COMPREPLY=($(compgen -W '");
     print_command_names();
     printf("' -- \"$current\")) ;;\n"
-           "    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- \"$current\")) ;;\n"
+           "    completion:*) COMPREPLY=($(compgen -W 'bash zsh fish' -- "
+           "\"$current\")) ;;\n"
            "    *) COMPREPLY=($(compgen -f -- \"$current\")) ;;\n"
            "    esac\n"
            "}\n"
@@ -148,7 +149,8 @@ static void print_bash(void)
 
 /* ---- zsh -------------------------------------------------------------------------------- */
 
-static void zsh_spec(const struct sp_option *option, const char *dashes, const char *name)
+static void zsh_spec(const struct sp_option *option, const char *dashes,
+                     const char *name)
 {
     bool repeatable = option->type == SP_OPTION_TEXTS;
     printf("            '%s%s%s[", repeatable ? "*" : "", dashes, name);
@@ -175,7 +177,8 @@ static void zsh_spec(const struct sp_option *option, const char *dashes, const c
 static void zsh_command(const struct sp_command *command)
 {
     printf("    %s)\n        _arguments \\\n", command->name);
-    for (const struct sp_option *o = options_of(command); o->type != SP_OPTION_END; o++) {
+    for (const struct sp_option *o = options_of(command); o->type != SP_OPTION_END;
+         o++) {
         char letter[2] = {o->letter, '\0'};
         if (o->hidden)
             continue;
@@ -233,7 +236,8 @@ static void print_zsh(void)
 
 /* ---- fish ------------------------------------------------------------------------------- */
 
-static void fish_option(const struct sp_command *command, const struct sp_option *option)
+static void fish_option(const struct sp_command *command,
+                        const struct sp_option *option)
 {
     enum value_kind kind = kind_of(option);
     printf("complete -c sandpit -n '__fish_seen_subcommand_from %s'", command->name);
@@ -256,7 +260,8 @@ static void fish_option(const struct sp_command *command, const struct sp_option
 static void print_fish(void)
 {
     printf("# fish completion for sandpit\n"
-           "complete -c sandpit -n __fish_use_subcommand -f -l version -d 'show the version'\n");
+           "complete -c sandpit -n __fish_use_subcommand -f -l version -d 'show the "
+           "version'\n");
     for (const struct sp_command *c = sp_commands; c->name != NULL; c++) {
         if (c->hidden)
             continue;
@@ -283,13 +288,16 @@ int sp_cli_completion(const void *options, int argc, char **argv)
     } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
     (void)options;
     if (argc != 1)
-        return sp_cli_error(SP_EXIT_BAD_INPUT, "completion needs one shell: bash, zsh or fish");
+        return sp_cli_error(SP_EXIT_BAD_INPUT,
+                            "completion needs one shell: bash, zsh or fish");
     for (size_t i = 0; i < sizeof shells / sizeof *shells; i++) {
         if (strcmp(shells[i].name, argv[0]) != 0)
             continue;
         shells[i].print();
         return SP_EXIT_OK;
     }
-    return sp_cli_error(SP_EXIT_BAD_INPUT, "there is no completion for '%s', only for bash, "
-                        "zsh and fish", argv[0]);
+    return sp_cli_error(SP_EXIT_BAD_INPUT,
+                        "there is no completion for '%s', only for bash, "
+                        "zsh and fish",
+                        argv[0]);
 }

@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 
-#define WIDTH 80u
+#define WIDTH       80u
 #define HELP_COLUMN 29u
 
 /* Writes `text` from the current column on, wrapped before WIDTH, further lines indented to
@@ -39,7 +39,8 @@ static void lines(const char *text, const char *first, const char *indent)
     }
 }
 
-static void option_line(char letter, const char *name, const char *argument, const char *help)
+static void option_line(char letter, const char *name, const char *argument,
+                        const char *help)
 {
     char left[80];
     const char *space = argument != NULL ? " " : "";
@@ -68,8 +69,8 @@ void sp_help_command(const struct sp_command *command)
         lines(command->description, "", "");
     }
     printf("\noptions:\n");
-    for (const struct sp_option *o = command->options; o != NULL && o->type != SP_OPTION_END;
-         o++)
+    for (const struct sp_option *o = command->options;
+         o != NULL && o->type != SP_OPTION_END; o++)
         if (!o->hidden)
             option_line(o->letter, o->name, o->argument, o->help);
     option_line('h', "help", NULL, "show this");
@@ -82,7 +83,8 @@ void sp_help_command(const struct sp_command *command)
 void sp_help_program(void)
 {
     printf("usage: sandpit COMMAND [options] [arguments]\n\n"
-           "Runs untrusted Python under a full audit trace and stops what a policy forbids.\n\n"
+           "Runs untrusted Python under a full audit trace and stops what a policy "
+           "forbids.\n\n"
            "commands:\n");
     for (const struct sp_command *c = sp_commands; c->name != NULL; c++)
         if (!c->hidden)

@@ -40,23 +40,26 @@ static int unknown_command(const char *name)
     names[count] = NULL;
     const char *nearest = sp_nearest_name(name, names);
     if (nearest != NULL)
-        return sp_cli_error(SP_EXIT_FAILED, "there is no command '%s' (did you mean %s?)", name,
+        return sp_cli_error(SP_EXIT_FAILED,
+                            "there is no command '%s' (did you mean %s?)", name,
                             nearest);
     if (*name == '-')
-        return sp_cli_error(SP_EXIT_FAILED, "there is no option '%s' (see sandpit --help)",
-                            name);
+        return sp_cli_error(SP_EXIT_FAILED,
+                            "there is no option '%s' (see sandpit --help)", name);
     if (access(name, F_OK) == 0)
         return sp_cli_error(SP_EXIT_FAILED,
-                            "there is no command '%s' (did you mean sandpit run %s?)", name,
-                            name);
-    return sp_cli_error(SP_EXIT_FAILED, "there is no command '%s' (see sandpit --help)", name);
+                            "there is no command '%s' (did you mean sandpit run %s?)",
+                            name, name);
+    return sp_cli_error(SP_EXIT_FAILED, "there is no command '%s' (see sandpit --help)",
+                        name);
 }
 
 int main(int argc, char **argv)
 {
     if (argc < 2)
-        return sp_cli_error(SP_EXIT_FAILED,
-                            "usage: sandpit run [options] SCRIPT [args] (see sandpit --help)");
+        return sp_cli_error(
+            SP_EXIT_FAILED,
+            "usage: sandpit run [options] SCRIPT [args] (see sandpit --help)");
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) {
         printf("sandpit %s\n", SP_VERSION);

@@ -71,8 +71,8 @@ static void print_command(const struct sp_command *command)
         print_text(command->name);
         printf(" \\-\\-help\\fR\n");
     }
-    for (const struct sp_option *o = command->options; o != NULL && o->type != SP_OPTION_END;
-         o++)
+    for (const struct sp_option *o = command->options;
+         o != NULL && o->type != SP_OPTION_END; o++)
         if (!o->hidden)
             print_option(o);
     if (command->example != NULL) {
@@ -100,8 +100,10 @@ int sp_cli_manual(const void *options, int argc, char **argv)
         if (!c->hidden)
             print_command(c);
     printf(".SH ENVIRONMENT\n"
-           ".TP\n\\fBNO_COLOR\\fR\nNo colour when it is set, unless \\-\\-color says always.\n"
-           ".TP\n\\fBSANDPIT_AGENTS\\fR\nFolder of the agents, when they are not installed "
+           ".TP\n\\fBNO_COLOR\\fR\nNo colour when it is set, unless \\-\\-color says "
+           "always.\n"
+           ".TP\n\\fBSANDPIT_AGENTS\\fR\nFolder of the agents, when they are not "
+           "installed "
            "beside the program.\n");
     return SP_EXIT_OK;
 }

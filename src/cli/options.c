@@ -32,7 +32,8 @@ static size_t edit_distance(const char *a, const char *b)
         row[0] = i;
         for (size_t j = 1; j <= b_size; j++) {
             size_t above = row[j];
-            row[j] = smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
+            row[j] =
+                smallest(above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1]));
             diagonal = above;
         }
     }
@@ -58,8 +59,8 @@ const char *sp_nearest_name(const char *text, const char *const *names)
 
 /* ---- looking up ------------------------------------------------------------------------- */
 
-static const struct sp_option *find_long(const struct sp_option *options, const char *name,
-                                         size_t size)
+static const struct sp_option *find_long(const struct sp_option *options,
+                                         const char *name, size_t size)
 {
     for (; options != NULL && options->type != SP_OPTION_END; options++)
         if (options->name != NULL && strlen(options->name) == size &&
@@ -83,8 +84,8 @@ static int fail_unknown(const struct sp_command *command, const char *argument,
 {
     const char *names[OPTIONS_MAX + 2] = {"help"};
     size_t count = 1;
-    for (const struct sp_option *o = command->options; o != NULL && o->type != SP_OPTION_END;
-         o++)
+    for (const struct sp_option *o = command->options;
+         o != NULL && o->type != SP_OPTION_END; o++)
         if (o->name != NULL && !o->hidden && count <= OPTIONS_MAX)
             names[count++] = o->name;
     char name[NAME_MAX_COMPARED + 1] = "";
@@ -93,10 +94,12 @@ static int fail_unknown(const struct sp_command *command, const char *argument,
         memcpy(name, argument + 2, size);
     const char *nearest = *name != '\0' ? sp_nearest_name(name, names) : NULL;
     if (nearest != NULL)
-        return sp_fail(reterr, SP_E_USAGE, "%s knows no option '%s' (did you mean --%s?)",
-                       command->name, argument, nearest);
-    return sp_fail(reterr, SP_E_USAGE, "%s knows no option '%s' (see sandpit %s --help)",
-                   command->name, argument, command->name);
+        return sp_fail(reterr, SP_E_USAGE,
+                       "%s knows no option '%s' (did you mean --%s?)", command->name,
+                       argument, nearest);
+    return sp_fail(reterr, SP_E_USAGE,
+                   "%s knows no option '%s' (see sandpit %s --help)", command->name,
+                   argument, command->name);
 }
 
 /* ---- storing values --------------------------------------------------------------------- */
@@ -142,12 +145,12 @@ static int find_word(const struct sp_option *option, const char *value, int *ret
     const char *nearest = sp_nearest_name(value, option->words);
     return sp_fail(reterr, SP_E_USAGE, "%s: '%s' is none of %s%s%s%s",
                    spelling_of(option).text, value, list,
-                   nearest != NULL ? " (did you mean " : "", nearest != NULL ? nearest : "",
-                   nearest != NULL ? "?)" : "");
+                   nearest != NULL ? " (did you mean " : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
 }
 
-static int store_count(const struct sp_option *option, const char *value, uint64_t *field,
-                       struct sp_error *reterr)
+static int store_count(const struct sp_option *option, const char *value,
+                       uint64_t *field, struct sp_error *reterr)
 {
     char *end = NULL;
     errno = 0;
@@ -159,8 +162,8 @@ static int store_count(const struct sp_option *option, const char *value, uint64
     return 0;
 }
 
-static int store_duration(const struct sp_option *option, const char *value, uint64_t *field,
-                          struct sp_error *reterr)
+static int store_duration(const struct sp_option *option, const char *value,
+                          uint64_t *field, struct sp_error *reterr)
 {
     struct sp_error error = {0};
     if (sp_duration_parse(value, field, &error) != 0)
@@ -192,8 +195,8 @@ static int store(const struct sp_option *option, const char *value, void *values
         return 0;
     }
     if (*value == '\0' && !option->takes_rest)
-        return sp_fail(reterr, SP_E_USAGE, "%s: the %s is empty", spelling_of(option).text,
-                       option->argument);
+        return sp_fail(reterr, SP_E_USAGE, "%s: the %s is empty",
+                       spelling_of(option).text, option->argument);
     switch (option->type) {
     case SP_OPTION_DURATION:
         return store_duration(option, value, field, reterr);
@@ -222,12 +225,12 @@ struct parser {
 };
 
 /* The value of an option that stands in the next argument. */
-static int next_value(struct parser *p, const struct sp_option *option, const char **ret_value,
-                      struct sp_error *reterr)
+static int next_value(struct parser *p, const struct sp_option *option,
+                      const char **ret_value, struct sp_error *reterr)
 {
     if (p->next >= p->argc)
-        return sp_fail(reterr, SP_E_USAGE, "%s needs a value: %s", spelling_of(option).text,
-                       option->argument);
+        return sp_fail(reterr, SP_E_USAGE, "%s needs a value: %s",
+                       spelling_of(option).text, option->argument);
     *ret_value = p->argv[p->next++];
     return 0;
 }
@@ -254,7 +257,8 @@ static int parse_long(struct parser *p, const char *argument, struct sp_error *r
 }
 
 /* "-q", "-qo FILE", "-oFILE". */
-static int parse_letters(struct parser *p, const char *argument, struct sp_error *reterr)
+static int parse_letters(struct parser *p, const char *argument,
+                         struct sp_error *reterr)
 {
     for (const char *letter = argument + 1; *letter != '\0'; letter++) {
         if (*letter == 'h') {
@@ -282,8 +286,9 @@ static bool is_option(const char *argument)
     return argument[0] == '-' && argument[1] != '\0';
 }
 
-int sp_options_parse(const struct sp_command *command, int argc, char **argv, void *ret_values,
-                     int *ret_count, bool *ret_help, struct sp_error *reterr)
+int sp_options_parse(const struct sp_command *command, int argc, char **argv,
+                     void *ret_values, int *ret_count, bool *ret_help,
+                     struct sp_error *reterr)
 {
     struct parser p = {command, argc, argv, 0, ret_values, false, false};
     int kept = 0;

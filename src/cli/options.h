@@ -23,7 +23,7 @@ enum sp_option_type {
     SP_OPTION_DURATION, /* uint64_t, nanoseconds, > 0 */
     SP_OPTION_COUNT,    /* uint64_t */
     SP_OPTION_WORD,     /* int, index into `words` */
-    SP_OPTION_TEXTS,    /* struct sp_texts; repeatable; one of `words` when there are any */
+    SP_OPTION_TEXTS, /* struct sp_texts; repeatable; one of `words` when there are any */
 };
 
 #define SP_TEXTS_MAX 64u
@@ -34,8 +34,8 @@ struct sp_texts {
 };
 
 struct sp_option {
-    const char *name;         /* long form without dashes; NULL: short form only */
-    char letter;              /* short form; 0: none */
+    const char *name; /* long form without dashes; NULL: short form only */
+    char letter;      /* short form; 0: none */
     enum sp_option_type type;
     const char *argument;     /* what --help calls the value ("FILE"); NULL for flags */
     const char *help;         /* part of a sentence, lower case, no full stop */
@@ -58,17 +58,20 @@ struct sp_command {
     int usage_status;                /* exit code for bad options */
     bool hidden;
     bool options_anywhere; /* options may also follow other arguments (not for `run`) */
-    const char *program;   /* another program beside ours that has this command; it reads the
+    const char
+        *program; /* another program beside ours that has this command; it reads the
                               options itself. NULL: `main` */
-    int (*main)(const void *values, int argc, char **argv); /* the arguments that are left */
+    int (*main)(const void *values, int argc,
+                char **argv); /* the arguments that are left */
 };
 
 /* Fills `ret_values` (values_size bytes) and moves the arguments that are left to the front
  * of `argv` (which starts after the command's name); `ret_count` is their number. *ret_help is
  * set when --help was asked for, and parsing ends there. Fails with SP_E_USAGE: unknown option
  * (with the nearest known one), missing or surplus value, value of the wrong form. */
-int sp_options_parse(const struct sp_command *command, int argc, char **argv, void *ret_values,
-                     int *ret_count, bool *ret_help, struct sp_error *reterr) SP_MUST_CHECK;
+int sp_options_parse(const struct sp_command *command, int argc, char **argv,
+                     void *ret_values, int *ret_count, bool *ret_help,
+                     struct sp_error *reterr) SP_MUST_CHECK;
 
 /* The name among `names` (NULL-terminated) closest to `text`, NULL when none is close. */
 const char *sp_nearest_name(const char *text, const char *const *names);

@@ -14,7 +14,8 @@ static size_t escape(const char *text, char *ret_line, size_t size)
 {
     size_t used = 0;
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0'; p++) {
-        bool control = *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0);
+        bool control =
+            *p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0);
         if (used + 5 > size)
             break;
         if (control)

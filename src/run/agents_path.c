@@ -61,8 +61,8 @@ static bool search(const char *folder, char *ret_path, size_t size)
         if (strncmp(e->d_name, "python3", 7) != 0)
             continue;
         for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !found; i++) {
-            n = snprintf(path, sizeof path, "%s/../lib/%s/%s/" AGENTS, folder, e->d_name,
-                         kinds[i]);
+            n = snprintf(path, sizeof path, "%s/../lib/%s/%s/" AGENTS, folder,
+                         e->d_name, kinds[i]);
             found = n > 0 && (size_t)n < sizeof path && take(path, ret_path, size);
         }
     }
@@ -75,7 +75,8 @@ static int from_environment(const char *path, char *ret_path, size_t size,
 {
     if (take(path, ret_path, size))
         return 0;
-    return sp_fail(reterr, SP_E_USAGE, "SANDPIT_AGENTS is '%s', which is no folder", path);
+    return sp_fail(reterr, SP_E_USAGE, "SANDPIT_AGENTS is '%s', which is no folder",
+                   path);
 }
 
 int sp_agents_path(char *ret_path, size_t size, struct sp_error *reterr)
@@ -86,13 +87,15 @@ int sp_agents_path(char *ret_path, size_t size, struct sp_error *reterr)
     char folder[PATH_MAX];
     if (program_folder(folder, sizeof folder)) {
         char path[PATH_MAX];
-        int n = snprintf(path, sizeof path, "%s/" SP_PACKAGES_FROM_PROGRAM "/" AGENTS, folder);
+        int n = snprintf(path, sizeof path, "%s/" SP_PACKAGES_FROM_PROGRAM "/" AGENTS,
+                         folder);
         if (n > 0 && (size_t)n < sizeof path && take(path, ret_path, size))
             return 0;
         if (search(folder, ret_path, size))
             return 0;
     }
     sp_fail(reterr, SP_E_HOST,
-            "the agents are not installed beside the program (SANDPIT_AGENTS=FOLDER names them)");
+            "the agents are not installed beside the program (SANDPIT_AGENTS=FOLDER "
+            "names them)");
     return sp_error_what(reterr, "agent");
 }

@@ -21,15 +21,30 @@ static const char *const layers[] = {"landlock", "agent", NULL};
 static const struct sp_option options[] = {
     {.name = "loud", .letter = 'l', .type = SP_OPTION_FLAG, .offset = FIELD(loud)},
     {.name = "quiet", .letter = 'q', .type = SP_OPTION_FLAG, .offset = FIELD(quiet)},
-    {.name = "file", .letter = 'f', .type = SP_OPTION_FILE, .argument = "FILE",
+    {.name = "file",
+     .letter = 'f',
+     .type = SP_OPTION_FILE,
+     .argument = "FILE",
      .offset = FIELD(file)},
-    {.letter = 'c', .type = SP_OPTION_TEXT, .argument = "CODE", .offset = FIELD(code),
+    {.letter = 'c',
+     .type = SP_OPTION_TEXT,
+     .argument = "CODE",
+     .offset = FIELD(code),
      .takes_rest = true},
-    {.name = "time", .type = SP_OPTION_DURATION, .argument = "TIME", .offset = FIELD(time_ns)},
+    {.name = "time",
+     .type = SP_OPTION_DURATION,
+     .argument = "TIME",
+     .offset = FIELD(time_ns)},
     {.name = "count", .type = SP_OPTION_COUNT, .argument = "N", .offset = FIELD(count)},
-    {.name = "level", .type = SP_OPTION_WORD, .argument = "LEVEL", .offset = FIELD(level),
+    {.name = "level",
+     .type = SP_OPTION_WORD,
+     .argument = "LEVEL",
+     .offset = FIELD(level),
      .words = levels},
-    {.name = "layer", .type = SP_OPTION_TEXTS, .argument = "LAYER", .offset = FIELD(layers),
+    {.name = "layer",
+     .type = SP_OPTION_TEXTS,
+     .argument = "LAYER",
+     .offset = FIELD(layers),
      .words = layers},
     {.type = SP_OPTION_END},
 };
@@ -58,7 +73,8 @@ static struct parsed parse(const struct sp_command *what, const char *const *arg
     int argc = 0;
     for (; arguments[argc] != NULL; argc++)
         p.argv[argc] = (char *)(uintptr_t)arguments[argc];
-    p.result = sp_options_parse(what, argc, p.argv, &p.values, &p.count, &p.help, &p.error);
+    p.result =
+        sp_options_parse(what, argc, p.argv, &p.values, &p.count, &p.help, &p.error);
     return p;
 }
 
@@ -67,8 +83,8 @@ static struct parsed parse(const struct sp_command *what, const char *const *arg
 static void test_options_of_every_type_fill_their_field(void **state)
 {
     (void)state;
-    struct parsed p = PARSE("--loud", "--file", "a", "--time=2s", "--count", "7", "--level",
-                            "all", "--layer=agent", "--layer", "landlock");
+    struct parsed p = PARSE("--loud", "--file", "a", "--time=2s", "--count", "7",
+                            "--level", "all", "--layer=agent", "--layer", "landlock");
     assert_int_equal(p.result, 0);
     assert_true(p.values.loud);
     assert_false(p.values.quiet);
@@ -211,7 +227,8 @@ static void test_options_repeated_too_often_are_refused(void **state)
     arguments[argc] = NULL;
     memcpy(argv, arguments, sizeof argv);
     assert_int_equal(
-        sp_options_parse(&command, argc, argv, &values, &count, &help, NULL), SP_E_USAGE);
+        sp_options_parse(&command, argc, argv, &values, &count, &help, NULL),
+        SP_E_USAGE);
     argv[argc - 1] = NULL;
     assert_int_equal(
         sp_options_parse(&command, argc - 1, argv, &values, &count, &help, NULL), 0);
