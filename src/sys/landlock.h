@@ -1,5 +1,5 @@
-/* Landlock's interface up to ABI 8, in our own words: the headers of distributions lag behind
- * (Debian 12 stops at ABI 2). Async-signal-safe.
+/* Landlock's interface up to ABI 8, in our own words: the headers of distributions lag
+ * behind (Debian 12 stops at ABI 2). Async-signal-safe.
  */
 #ifndef SP_SYS_LANDLOCK_H
 #define SP_SYS_LANDLOCK_H
