@@ -7,31 +7,47 @@
 #include <stdbool.h>
 
 struct sp_host {
-    /* SP_HOST_LAUNCH */
-    int landlock_abi;     /* 0: none; never above SP_LANDLOCK_ABI_MAX */
-    int landlock_error;   /* why none: ENOSYS not built in, EOPNOTSUPP not in the lsm= list of
-                             the boot, EPERM forbidden by a filter around us; else 0 */
-    bool listener;        /* seccomp user notification. At SP_HOST_LAUNCH: the kernel says
-                             so; at SP_HOST_FULL: one was had and answered */
-    char kernel[65];      /* uname: release and machine */
+    /* ---- SP_HOST_LAUNCH ---- */
+
+    /* 0: none; never above SP_LANDLOCK_ABI_MAX. */
+    int landlock_abi;
+    /* Why none: ENOSYS not built in, EOPNOTSUPP not in the lsm= list of the boot, EPERM
+     * forbidden by a filter around us; else 0. */
+    int landlock_error;
+    /* seccomp user notification. At SP_HOST_LAUNCH the kernel says so; at SP_HOST_FULL
+     * one was had and answered. */
+    bool listener;
+    /* Release and machine, as uname gives them. */
+    char kernel[65];
     char arch[16];
 
-    /* SP_HOST_FULL; false (0) otherwise */
-    unsigned landlock_errata; /* as the kernel reports them; for the report only */
-    bool wait_killable;    /* notified calls wait uninterrupted (5.19) */
-    bool sync_wake;        /* wake-ups on the caller's core (6.6) */
-    bool addfd_send;       /* a descriptor is given and the call answered in one step (5.14) */
-    bool pidfd_getfd;      /* on a child of ours */
-    bool process_vm_readv; /* on a child of ours */
-    bool memory_file;      /* /proc/PID/mem of a child of ours can be read */
-    bool user_namespaces;  /* an unprivileged process may make one */
-    bool cgroup_writable;  /* a group can be made below ours */
-    bool tmpfile;          /* O_TMPFILE in the current folder */
+    /* ---- SP_HOST_FULL, otherwise 0 ---- */
+
+    /* As the kernel reports them; nothing depends on it. */
+    unsigned landlock_errata;
+    /* Notified calls wait uninterrupted (5.19). */
+    bool wait_killable;
+    /* Wake-ups on the caller's core (6.6). */
+    bool sync_wake;
+    /* A descriptor is given and the call answered in one step (5.14). */
+    bool addfd_send;
+    /* These three on a child of ours; memory_file is /proc/PID/mem. */
+    bool pidfd_getfd;
+    bool process_vm_readv;
+    bool memory_file;
+    /* A process without privileges may make one. */
+    bool user_namespaces;
+    /* A group that limits processes can be made below ours. */
+    bool cgroup_writable;
+    /* O_TMPFILE in the current folder. */
+    bool tmpfile;
 };
 
 enum sp_host_depth {
-    SP_HOST_LAUNCH, /* what a run needs to know: three system calls */
-    SP_HOST_FULL,   /* everything, by use, in throw-away children: for `sandpit doctor` */
+    /* What a run needs to know: three system calls. */
+    SP_HOST_LAUNCH,
+    /* Everything, by use, in throw-away children: for `sandpit doctor`. */
+    SP_HOST_FULL,
 };
 
 /* Never fails: what cannot be found out is not there.

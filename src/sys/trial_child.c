@@ -29,14 +29,14 @@
 #include "sys/listener.h"
 #include "sys/trial.h"
 
-#define FLAG_NEW_LISTENER 8u
+#define FLAG_NEW_LISTENER  8u
 #define FLAG_WAIT_KILLABLE 32u
 /* COMPAT(kernel 6.6 headers) */
 #define NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
-#define DEADLINE_MS 2000
+#define DEADLINE_MS     2000
 
 /* Of number and meaning the same on every architecture since 5.3 and 5.6. */
-#define NR_PIDFD_OPEN 434
+#define NR_PIDFD_OPEN  434
 #define NR_PIDFD_GETFD 438
 
 struct introduction {
@@ -145,10 +145,10 @@ static void try_memory(struct sp_host *host, pid_t child)
     snprintf(path, sizeof(path), "/proc/%d/mem", child);
     memset(copy, 0, sizeof(copy));
     sp_auto_fd memory = open(path, O_RDONLY | O_CLOEXEC);
-    host->memory_file =
-        memory >= 0 &&
-        pread(memory, copy, sizeof(copy), (off_t)(uintptr_t)sample) == (ssize_t)sizeof(copy) &&
-        memcmp(copy, sample, sizeof(copy)) == 0;
+    host->memory_file = memory >= 0 &&
+                        pread(memory, copy, sizeof(copy), (off_t)(uintptr_t)sample) ==
+                            (ssize_t)sizeof(copy) &&
+                        memcmp(copy, sample, sizeof(copy)) == 0;
 }
 
 static void try_descriptors(struct sp_host *host, pid_t child, int number)
@@ -163,7 +163,8 @@ static void try_descriptors(struct sp_host *host, pid_t child, int number)
 static void try_all(struct sp_host *host, pid_t child, int from_child, int to_parent)
 {
     struct introduction hello;
-    if (!wait_for(from_child) || read(from_child, &hello, sizeof(hello)) != sizeof(hello))
+    if (!wait_for(from_child) ||
+        read(from_child, &hello, sizeof(hello)) != sizeof(hello))
         return;
     sp_auto_fd listener = hello.listener; /* of the shared table: ours as well */
     if (listener >= 0)

@@ -39,7 +39,8 @@ static bool try_group(const char *folder)
 {
     char group[PATH_MAX];
     char knob[PATH_MAX + 16];
-    int size = snprintf(group, sizeof(group), "%s/sandpit-trial-%d", folder, (int)getpid());
+    int size =
+        snprintf(group, sizeof(group), "%s/sandpit-trial-%d", folder, (int)getpid());
     if (size < 0 || (size_t)size >= sizeof(group) || mkdir(group, 0700) != 0)
         return false;
     snprintf(knob, sizeof(knob), "%s/pids.max", group);

@@ -8,9 +8,9 @@
 #include "sys/landlock.h"
 
 /* Rights that say something about a folder only: EINVAL in a rule on any other file. */
-#define FOLDER_RIGHTS                                                                    \
-    (SP_FS_READ_DIR | SP_FS_REMOVE_DIR | SP_FS_REMOVE_FILE | SP_FS_MAKE_CHAR |           \
-     SP_FS_MAKE_DIR | SP_FS_MAKE_REG | SP_FS_MAKE_SOCK | SP_FS_MAKE_FIFO |               \
+#define FOLDER_RIGHTS                                                                  \
+    (SP_FS_READ_DIR | SP_FS_REMOVE_DIR | SP_FS_REMOVE_FILE | SP_FS_MAKE_CHAR |         \
+     SP_FS_MAKE_DIR | SP_FS_MAKE_REG | SP_FS_MAKE_SOCK | SP_FS_MAKE_FIFO |             \
      SP_FS_MAKE_BLOCK | SP_FS_MAKE_SYM | SP_FS_REFER)
 
 static uint64_t known_fs(int abi)
@@ -66,8 +66,9 @@ bool sp_landlock_scoped(const struct sp_landlock *landlock)
     return landlock->scoped != 0;
 }
 
-/* A longer attribute than the kernel knows is refused (E2BIG) if its tail is not zero, and
- * some that do not check such a refusal run unconfined: give each kernel the size it has. */
+/* A longer attribute than the kernel knows is refused (E2BIG) if its tail is not zero,
+ * and some that do not check such a refusal run unconfined: give each kernel the size
+ * it has. */
 static size_t attr_size(int abi)
 {
     if (abi >= 6)
@@ -84,7 +85,8 @@ static int fail_host(struct sp_error *reterr, int err, const char *act)
     return reterr != NULL ? sp_error_what(reterr, "landlock") : SP_E_HOST;
 }
 
-static int add_path(int ruleset, const struct sp_landlock_path *path, struct sp_error *reterr)
+static int add_path(int ruleset, const struct sp_landlock_path *path,
+                    struct sp_error *reterr)
 {
     sp_auto_fd fd = open(path->path, O_PATH | O_CLOEXEC);
     if (fd < 0) {
@@ -101,7 +103,8 @@ static int add_path(int ruleset, const struct sp_landlock_path *path, struct sp_
     return rc == 0 ? 0 : fail_host(reterr, rc, "add a Landlock rule");
 }
 
-int sp_landlock_build(const struct sp_landlock *landlock, int *ret_fd, struct sp_error *reterr)
+int sp_landlock_build(const struct sp_landlock *landlock, int *ret_fd,
+                      struct sp_error *reterr)
 {
     if (landlock->abi < 1) {
         sp_fail(reterr, SP_E_HOST, "this kernel has no Landlock");

@@ -2,21 +2,23 @@
  *
  * Theory of operation
  * -------------------
- * Two domains, one inside the other. The supervisor enters D1 before it makes the guest; the
- * guest inherits D1 and enters D2. A process may look into those of its own or an inner
- * domain only: so the supervisor reads the guest's memory, and the guest reads nobody's.
+ * Two domains, one inside the other. The supervisor enters D1 before it makes the guest;
+ * the guest inherits D1 and enters D2. A process may look into those of its own or an
+ * inner domain only: so the supervisor reads the guest's memory, and the guest reads
+ * nobody's.
  *
  *   compile  pure: features -> struct sp_landlock, masked by the kernel's ABI
  *   build    makes the ruleset's descriptor; in the supervisor, before the guest exists
  *   enter    restricts the caller; in the supervisor (D1), then in the child (D2). One
- *            descriptor serves both where both domains are the same, as under the policies
+ *            descriptor serves both where the domains are the same, as under policies
  *            that restrict no files
  *
- * From ABI 6 the scopes (signals, abstract Unix sockets) are what the domains are for. Below,
- * the domains exist only to separate processes: some right on files has to be handled, and we
- * take the making of device nodes, which nobody has the capability for. A domain that handles
- * any right on files also forbids to move files between folders unless it grants that; ABI 1
- * has no such grant: there, os.rename between folders fails with EXDEV, shutil.move copies.
+ * From ABI 6 the scopes (signals, abstract Unix sockets) are what the domains are for.
+ * Below, the domains exist only to separate processes: some right on files has to be
+ * handled, and we take the making of device nodes, which nobody has the capability for.
+ * A domain that handles any right on files also forbids to move files between folders
+ * unless it grants that; ABI 1 has no such grant: there, os.rename between folders
+ * fails with EXDEV, shutil.move copies.
  */
 #ifndef SP_SEAL_LANDLOCK_RULESET_H
 #define SP_SEAL_LANDLOCK_RULESET_H
@@ -53,28 +55,29 @@ struct sp_landlock {
 void sp_landlock_compile(const struct sp_landlock_features *features,
                          struct sp_landlock *ret_landlock);
 
-/* Grants rights below a path. Rights that are not handled, or not by this ABI, are left out,
- * and a grant of nothing is no rule. SP_E_POLICY when there are too many. */
+/* Grants rights below a path. Rights that are not handled, or not by this ABI, are left
+ * out, and a grant of nothing is no rule. SP_E_POLICY when there are too many. */
 int sp_landlock_grant(struct sp_landlock *landlock, const char *path, uint64_t access,
                       struct sp_error *reterr) SP_MUST_CHECK;
 
 /* Whether signals and abstract Unix sockets are kept inside. */
 bool sp_landlock_scoped(const struct sp_landlock *landlock);
 
-/* The ruleset's descriptor, close-on-exec, the caller's to close. SP_E_HOST ("landlock") when
- * the kernel has no Landlock or refuses. A granted path that does not exist is skipped:
- * there is nothing to reach; any other failure of one is an error. */
+/* The ruleset's descriptor, close-on-exec, the caller's to close. SP_E_HOST
+ * ("landlock") when the kernel has no Landlock or refuses. A granted path that does not
+ * exist is skipped: there is nothing to reach; any other failure of one is an error. */
 int sp_landlock_build(const struct sp_landlock *landlock, int *ret_fd,
                       struct sp_error *reterr) SP_MUST_CHECK;
 
 /* Restricts the calling thread and what it will start, for good. The caller has set
- * no_new_privs. Async-signal-safe. 0, or a negative errno: E2BIG when 16 domains are nested
- * already. */
+ * no_new_privs. Async-signal-safe. 0, or a negative errno: E2BIG when 16 domains are
+ * nested already. */
 int sp_landlock_enter(int ruleset) SP_MUST_CHECK;
 
-/* For the child, inside D2: proves that it cannot reach the supervisor, which runs under the
- * same user and is dumpable still. `scoped`: as sp_landlock_scoped(). Async-signal-safe. 0,
- * or -1 when the supervisor can be reached: the child must not go on. */
+/* For the child, inside D2: proves that it cannot reach the supervisor, which runs
+ * under the same user and is dumpable still. `scoped`: as sp_landlock_scoped().
+ * Async-signal-safe. 0, or -1 when the supervisor can be reached: the child must not go
+ * on. */
 int sp_landlock_self_test(pid_t supervisor, bool scoped) SP_MUST_CHECK;
 
 #endif

@@ -4,7 +4,7 @@
 #include <linux/seccomp.h>
 
 sp_bpf_ref sp_bpf_add(struct sp_bpf *bpf, uint16_t op, uint32_t k, sp_bpf_ref jt,
-                        sp_bpf_ref jf)
+                      sp_bpf_ref jf)
 {
     if (bpf->count == SP_FILTER_MAX) {
         bpf->overflow = true;
@@ -16,7 +16,8 @@ sp_bpf_ref sp_bpf_add(struct sp_bpf *bpf, uint16_t op, uint32_t k, sp_bpf_ref jt
 
 static void load(struct sp_bpf *bpf, size_t offset)
 {
-    sp_bpf_add(bpf, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, SP_BPF_NEXT, SP_BPF_NEXT);
+    sp_bpf_add(bpf, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, SP_BPF_NEXT,
+               SP_BPF_NEXT);
 }
 
 void sp_bpf_load_nr(struct sp_bpf *bpf)
@@ -57,11 +58,11 @@ static int offset_to(const struct sp_bpf *bpf, unsigned from, sp_bpf_ref to)
 }
 
 int sp_bpf_finish(const struct sp_bpf *bpf, struct sp_filter *ret_filter,
-                   struct sp_error *reterr)
+                  struct sp_error *reterr)
 {
     if (bpf->overflow)
-        return sp_fail(reterr, SP_E_INTERNAL, "the system call filter is longer than %u",
-                       SP_FILTER_MAX);
+        return sp_fail(reterr, SP_E_INTERNAL,
+                       "the system call filter is longer than %u", SP_FILTER_MAX);
     for (unsigned i = 0; i < bpf->count; i++) {
         const struct sp_bpf_line *line = &bpf->lines[i];
         int jt = offset_to(bpf, i, line->jt);

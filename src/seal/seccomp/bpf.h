@@ -13,7 +13,7 @@
 
 /* Where a jump goes: a line (0 and up), the line that follows, or a label. */
 typedef int16_t sp_bpf_ref;
-#define SP_BPF_NEXT ((sp_bpf_ref)-1)
+#define SP_BPF_NEXT      ((sp_bpf_ref)-1)
 #define SP_BPF_LABEL(id) ((sp_bpf_ref)(-2 - (int)(id)))
 
 struct sp_bpf_line {
@@ -32,7 +32,7 @@ struct sp_bpf {
 
 /* Appends a line; its number. */
 sp_bpf_ref sp_bpf_add(struct sp_bpf *bpf, uint16_t op, uint32_t k, sp_bpf_ref jt,
-                        sp_bpf_ref jf);
+                      sp_bpf_ref jf);
 
 /* Loads 32 bits of struct seccomp_data: the call's number, or half an argument. */
 void sp_bpf_load_nr(struct sp_bpf *bpf);
@@ -56,6 +56,6 @@ void sp_bpf_add_tree(struct sp_bpf *bpf, const struct sp_span *spans, size_t cou
 
 /* Resolves the jumps. SP_E_INTERNAL when the program is too long. */
 int sp_bpf_finish(const struct sp_bpf *bpf, struct sp_filter *ret_filter,
-                   struct sp_error *reterr) SP_MUST_CHECK;
+                  struct sp_error *reterr) SP_MUST_CHECK;
 
 #endif

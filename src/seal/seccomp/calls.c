@@ -17,7 +17,8 @@
 #define THREAD_SIGNAL {SP_TREAT_THREAD_SIGNAL, EPERM}
 
 const struct sp_call_rule sp_call_rules[] = {
-#define CALL(name, x86, arm, open, denied, guard) {x86, arm, open, denied, SP_GUARD_##guard},
+#define CALL(name, x86, arm, open, denied, guard) \
+    {x86, arm, open, denied, SP_GUARD_##guard},
 #include "seal/seccomp/calls.def"
 #undef CALL
 };

@@ -10,14 +10,23 @@
 
 /* What happens to a call that its guard singles out; any other call passes. */
 enum sp_treatment {
-    SP_TREAT_ALLOW,         /* passes unseen */
-    SP_TREAT_SILENT,        /* always the errno, unrecorded: libraries fall back */
-    SP_TREAT_RECORD,        /* notified to be recorded; passes without a record */
-    SP_TREAT_DECIDE,        /* notified, the supervisor decides; the errno without a listener */
-    SP_TREAT_DENY,          /* notified, recorded and denied; the errno without a listener */
-    SP_TREAT_SURFACE,       /* ALLOW under trace-only, else DENY */
-    SP_TREAT_SIGNAL,        /* RECORD where Landlock scopes signals, else DECIDE(EPERM) */
-    SP_TREAT_THREAD_SIGNAL, /* ALLOW where Landlock scopes signals, else DECIDE(EPERM) */
+    /* Passes unseen. */
+    SP_TREAT_ALLOW,
+    /* Always the errno, unrecorded: libraries have another way. */
+    SP_TREAT_SILENT,
+    /* Notified to be recorded; passes where no record is wanted or no listener can be
+     * had. */
+    SP_TREAT_RECORD,
+    /* Notified, and the supervisor decides; the errno without a listener. */
+    SP_TREAT_DECIDE,
+    /* Notified, recorded and denied; the errno without a listener. */
+    SP_TREAT_DENY,
+    /* ALLOW under trace-only, else DENY. */
+    SP_TREAT_SURFACE,
+    /* RECORD where Landlock keeps signals inside, else DECIDE(EPERM). */
+    SP_TREAT_SIGNAL,
+    /* ALLOW where Landlock keeps signals inside, else DECIDE(EPERM). */
+    SP_TREAT_THREAD_SIGNAL,
 };
 
 /* Which calls of a number are meant: tests of register arguments, see guard.c. */
@@ -35,12 +44,12 @@ enum sp_guard {
     SP_GUARD_SETSOCKOPT,     /* makes connect and send one (TCP_FASTOPEN_CONNECT) */
     SP_GUARD_CLONE,          /* namespaces, untraced or memory-sharing processes */
     SP_GUARD_OTHER_PID,      /* first argument is a process that is not 0, the caller */
-    SP_GUARD_OTHER_PRIORITY, /* setpriority of anything but the caller */
+    SP_GUARD_OTHER_PRIO,     /* setpriority of anything but the caller */
     SP_GUARD_OTHER_IOPRIO,   /* ioprio_set of anything but the caller */
     SP_GUARD_PRCTL,          /* an option that hides the process or its calls */
-    SP_GUARD_UNSHARE,        /* more than the descriptor table, the cwd, the semaphores */
-    SP_GUARD_PERSONALITY,    /* changes it: neither a query nor the default */
-    SP_GUARD_LISTENER,       /* a seccomp filter with a listener */
+    SP_GUARD_UNSHARE,     /* more than the descriptor table, the cwd, the semaphores */
+    SP_GUARD_PERSONALITY, /* changes it: neither a query nor the default */
+    SP_GUARD_LISTENER,    /* a seccomp filter with a listener */
     SP_GUARD_COUNT,
 };
 
@@ -65,6 +74,7 @@ const char *sp_call_name(size_t index);
 
 /* A number in no row, and every number yet to be given out: unknown calls fail closed.
  * */
-#define SP_CALL_UNKNOWN {SP_TREAT_DENY, ENOSYS}
+#define SP_CALL_UNKNOWN_TREATMENT SP_TREAT_DENY
+#define SP_CALL_UNKNOWN_ERRNO     ENOSYS
 
 #endif

@@ -11,8 +11,8 @@
 #include <linux/seccomp.h>
 #include <string.h>
 
-#include "seal/seccomp/calls.h"
 #include "seal/seccomp/bpf.h"
+#include "seal/seccomp/calls.h"
 #include "seal/seccomp/guard.h"
 
 /* Calls by the ABI with 32-bit pointers carry this bit in their number. */
@@ -20,12 +20,12 @@
 
 /* What becomes of a call: an action for those that the guard singles out. One word, so
  * that targets compare and sort as numbers. */
-#define ACTION_ALLOW 0u
-#define ACTION_NOTIFY 1u
-#define ACTION_KILL 2u
-#define ACTION_ERRNO 0x100u
+#define ACTION_ALLOW          0u
+#define ACTION_NOTIFY         1u
+#define ACTION_KILL           2u
+#define ACTION_ERRNO          0x100u
 #define TARGET(guard, action) ((uint32_t)(guard) << 16 | (action))
-#define TARGET_GUARD(target) ((enum sp_guard)((target) >> 16))
+#define TARGET_GUARD(target)  ((enum sp_guard)((target) >> 16))
 #define TARGET_ACTION(target) ((target)&0xffffu)
 
 struct labels {
@@ -52,7 +52,8 @@ static uint32_t refusal(const struct sp_call_treatment *t)
 static uint32_t action_of(const struct sp_call_treatment *t,
                           const struct sp_filter_features *features)
 {
-    uint32_t record = features->listener && features->record ? ACTION_NOTIFY : ACTION_ALLOW;
+    uint32_t record =
+        features->listener && features->record ? ACTION_NOTIFY : ACTION_ALLOW;
     uint32_t decide = features->listener ? ACTION_NOTIFY : refusal(t);
     switch ((enum sp_treatment)t->treatment) {
     case SP_TREAT_ALLOW:
@@ -110,7 +111,8 @@ static bool is_aarch64(const struct sp_filter_features *features)
 static uint32_t fill(const struct sp_filter_features *features,
                      uint32_t targets[static SP_CALLS_MAX])
 {
-    static const struct sp_call_treatment unknown = SP_CALL_UNKNOWN;
+    static const struct sp_call_treatment unknown = {SP_CALL_UNKNOWN_TREATMENT,
+                                                     SP_CALL_UNKNOWN_ERRNO};
     uint32_t otherwise = TARGET(SP_GUARD_ALWAYS, action_of(&unknown, features));
     bool aarch64 = is_aarch64(features);
     for (size_t i = 0; i < SP_CALLS_MAX; i++)
@@ -124,7 +126,8 @@ static uint32_t fill(const struct sp_filter_features *features,
     return otherwise;
 }
 
-static void add_span(struct sp_span *spans, size_t *count, uint32_t first, sp_bpf_ref target)
+static void add_span(struct sp_span *spans, size_t *count, uint32_t first,
+                     sp_bpf_ref target)
 {
     if (*count > 0 && spans[*count - 1].target == target)
         return;
@@ -160,9 +163,9 @@ static void add_architecture(struct sp_bpf *bpf, struct labels *labels,
 {
     uint32_t arch = is_aarch64(features) ? AUDIT_ARCH_AARCH64 : AUDIT_ARCH_X86_64;
     sp_bpf_add(bpf, BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch),
-                SP_BPF_NEXT, SP_BPF_NEXT);
+               SP_BPF_NEXT, SP_BPF_NEXT);
     sp_bpf_add(bpf, BPF_JMP | BPF_JEQ | BPF_K, arch, SP_BPF_NEXT,
-                label_of(labels, TARGET(SP_GUARD_ALWAYS, ACTION_KILL)));
+               label_of(labels, TARGET(SP_GUARD_ALWAYS, ACTION_KILL)));
 }
 
 static void add_guards(struct sp_bpf *bpf, struct labels *labels)
@@ -200,13 +203,14 @@ static void add_returns(struct sp_bpf *bpf, const struct labels *labels)
         if (TARGET_GUARD(labels->targets[i]) != SP_GUARD_ALWAYS)
             continue;
         sp_bpf_place(bpf, i);
-        sp_bpf_add(bpf, BPF_RET | BPF_K, return_value(TARGET_ACTION(labels->targets[i])),
-                    SP_BPF_NEXT, SP_BPF_NEXT);
+        sp_bpf_add(bpf, BPF_RET | BPF_K,
+                   return_value(TARGET_ACTION(labels->targets[i])), SP_BPF_NEXT,
+                   SP_BPF_NEXT);
     }
 }
 
-int sp_filter_compile(const struct sp_filter_features *features, struct sp_filter *ret_filter,
-                      struct sp_error *reterr)
+int sp_filter_compile(const struct sp_filter_features *features,
+                      struct sp_filter *ret_filter, struct sp_error *reterr)
 {
     struct sp_bpf bpf;
     struct labels labels;

@@ -28,19 +28,26 @@ enum sp_filter_arch {
 
 /* What the plan asks of the filter. */
 struct sp_filter_features {
-    bool network_denied;  /* the table's second column, else the first */
-    bool trace_only;      /* leaves open the few calls that only trace-only leaves open */
-    bool signals_scoped;  /* Landlock (ABI 6) keeps signals inside: those of threads are not
-                             notified, the others only for the record */
-    bool devices_scoped;  /* Landlock (ABI 5) guards ioctl on devices, or the policy leaves
-                             devices alone: a list of dangerous requests is notified; else all
-                             but a list of harmless ones are */
-    bool reads_notified;  /* [trace] files = "all": read-only opens too */
-    bool record;          /* false: what would be notified only to be recorded is not; what the
-                             supervisor decides or denies still is */
-    bool listener;        /* false: no listener can be had. Denials are plain errnos, what was
-                             for the record passes, what only the supervisor could decide is
-                             refused (no sockets where the network is denied) */
+    /* The table's second column, else the first. */
+    bool network_denied;
+    /* Leaves open the few calls that only trace-only leaves open. */
+    bool trace_only;
+    /* Landlock (ABI 6) keeps signals inside: those to threads are not notified, the
+     * others only for the record. */
+    bool signals_scoped;
+    /* Landlock (ABI 5) guards ioctl on devices, or the policy leaves devices alone: a
+     * list of dangerous requests is notified; else all but a list of harmless ones are.
+     * */
+    bool devices_scoped;
+    /* [trace] files = "all": read-only opens too. */
+    bool reads_notified;
+    /* false: what would be notified only to be recorded is not; what the supervisor
+     * decides or denies still is. */
+    bool record;
+    /* false: no listener can be had. Denials are plain errnos, what was for the record
+     * passes, and what only the supervisor could decide is refused: where the network
+     * is denied no socket is made. */
+    bool listener;
     enum sp_filter_arch arch;
 };
 
@@ -50,8 +57,9 @@ struct sp_filter {
 };
 
 /* Fails only on a bug of ours (SP_E_INTERNAL: too long). */
-int sp_filter_compile(const struct sp_filter_features *features, struct sp_filter *ret_filter,
-                      struct sp_error *reterr) SP_MUST_CHECK;
+int sp_filter_compile(const struct sp_filter_features *features,
+                      struct sp_filter *ret_filter, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 /* The name of a system call of this machine, NULL if its number is not known; and back,
  * -1 if the name is not known or has no number here. */

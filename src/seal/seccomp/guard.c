@@ -10,8 +10,8 @@
  */
 #include "seal/seccomp/guard.h"
 
-#define JEQ (BPF_JMP | BPF_JEQ | BPF_K)
-#define JSET (BPF_JMP | BPF_JSET | BPF_K)
+#define JEQ          (BPF_JMP | BPF_JEQ | BPF_K)
+#define JSET         (BPF_JMP | BPF_JSET | BPF_K)
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* O_ACCMODE, O_CREAT, O_TRUNC and the bit of O_TMPFILE that is its own: a read-only
@@ -22,11 +22,11 @@
 
 /* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, PTRACE, UNTRACED.
  * The bit of NEWTIME is part of the exit signal in clone(2). */
-#define CLONE_FORBIDDEN                                                                 \
-    (0x00020000u | 0x02000000u | 0x04000000u | 0x08000000u | 0x10000000u | 0x20000000u | \
-     0x40000000u | 0x00002000u | 0x00800000u)
-#define CLONE_VM_BIT 0x00000100u
-#define CLONE_VFORK_BIT 0x00004000u
+#define CLONE_FORBIDDEN                                                                \
+    (0x00020000u | 0x02000000u | 0x04000000u | 0x08000000u | 0x10000000u |             \
+     0x20000000u | 0x40000000u | 0x00002000u | 0x00800000u)
+#define CLONE_VM_BIT     0x00000100u
+#define CLONE_VFORK_BIT  0x00004000u
 #define CLONE_THREAD_BIT 0x00010000u
 
 /* CLONE_FS, CLONE_FILES, CLONE_SYSVSEM: what unshare may be asked for. */
@@ -45,13 +45,13 @@ static const struct range fcntl_owner[] = {
 };
 
 static const struct range prctl_blinding[] = {
-    {4, 4},                   /* PR_SET_DUMPABLE: the supervisor could not read arguments */
-    {22, 22},                 /* PR_SET_SECCOMP */
-    {28, 28},                 /* PR_SET_SECUREBITS */
-    {33, 33},                 /* PR_MCE_KILL */
-    {35, 35},                 /* PR_SET_MM: other names for the process */
-    {59, 59},                 /* PR_SET_SYSCALL_USER_DISPATCH */
-    {62, 62},                 /* PR_SCHED_CORE */
+    {4, 4},   /* PR_SET_DUMPABLE: the supervisor could not read arguments */
+    {22, 22}, /* PR_SET_SECCOMP */
+    {28, 28}, /* PR_SET_SECUREBITS */
+    {33, 33}, /* PR_MCE_KILL */
+    {35, 35}, /* PR_SET_MM: other names for the process */
+    {59, 59}, /* PR_SET_SYSCALL_USER_DISPATCH */
+    {62, 62}, /* PR_SCHED_CORE */
     {0x59616d61, 0x59616d61}, /* PR_SET_PTRACER */
 };
 
@@ -61,15 +61,15 @@ static const struct range personality_harmless[] = {
 };
 
 static const struct range ioctl_dangerous[] = {
-    {0x125d, 0x127f},         /* BLKROSET to BLKZEROOUT; the supervisor knows the getters */
-    {0x4c00, 0x4c0a},         /* LOOP_SET_FD to LOOP_CONFIGURE */
-    {0x4c80, 0x4c82},         /* LOOP_CTL_ADD, REMOVE, GET_FREE */
-    {0x540e, 0x540e},         /* TIOCSCTTY: a terminal of one's own to type into */
-    {0x5412, 0x5412},         /* TIOCSTI */
-    {0x541c, 0x541d},         /* TIOCLINUX, TIOCCONS */
-    {0x5423, 0x5423},         /* TIOCSETD: line disciplines, much attacked */
-    {0x8901, 0x8902},         /* FIOSETOWN, SIOCSPGRP: as fcntl_owner */
-    {0xae00, 0xae01},         /* KVM_GET_API_VERSION, KVM_CREATE_VM: all else needs these */
+    {0x125d, 0x127f}, /* BLKROSET to BLKZEROOUT; the supervisor knows the getters */
+    {0x4c00, 0x4c0a}, /* LOOP_SET_FD to LOOP_CONFIGURE */
+    {0x4c80, 0x4c82}, /* LOOP_CTL_ADD, REMOVE, GET_FREE */
+    {0x540e, 0x540e}, /* TIOCSCTTY: a terminal of one's own to type into */
+    {0x5412, 0x5412}, /* TIOCSTI */
+    {0x541c, 0x541d}, /* TIOCLINUX, TIOCCONS */
+    {0x5423, 0x5423}, /* TIOCSETD: line disciplines, much attacked */
+    {0x8901, 0x8902}, /* FIOSETOWN, SIOCSPGRP: as fcntl_owner */
+    {0xae00, 0xae01}, /* KVM_GET_API_VERSION, KVM_CREATE_VM: all else needs these */
     {0x400454ca, 0x400454ca}, /* TUNSETIFF */
     {0xc0045877, 0xc0045878}, /* FIFREEZE, FITHAW */
     {0xc0185879, 0xc0185879}, /* FITRIM */
@@ -99,9 +99,9 @@ static const struct range ioctl_harmless[] = {
 /* Guards that look at one int: at bits of it, or whether it is in a list. */
 static const struct simple {
     uint8_t argument;
-    bool listed_passes;       /* the list is of what the guard does not mean */
-    uint16_t ranges;          /* 0: bits */
-    uint32_t bits;            /* any of them set */
+    bool listed_passes; /* the list is of what the guard does not mean */
+    uint16_t ranges;    /* 0: bits */
+    uint32_t bits;      /* any of them set */
     const struct range *list;
 } simple[SP_GUARD_COUNT] = {
     [SP_GUARD_OPEN] = {1, .bits = OPEN_CHANGES},
@@ -113,7 +113,8 @@ static const struct simple {
     [SP_GUARD_FCNTL_OWNER] = {1, false, COUNT(fcntl_owner), .list = fcntl_owner},
     [SP_GUARD_PRCTL] = {0, false, COUNT(prctl_blinding), .list = prctl_blinding},
     [SP_GUARD_IOCTL] = {1, false, COUNT(ioctl_dangerous), .list = ioctl_dangerous},
-    [SP_GUARD_IOCTL_UNLISTED] = {1, true, COUNT(ioctl_harmless), .list = ioctl_harmless},
+    [SP_GUARD_IOCTL_UNLISTED] = {1, true, COUNT(ioctl_harmless),
+                                 .list = ioctl_harmless},
     [SP_GUARD_PERSONALITY] = {0, true, COUNT(personality_harmless),
                               .list = personality_harmless},
 };
@@ -189,7 +190,8 @@ static void add_clone(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
 }
 
 /* Anything but (`which`, 0). */
-static void add_other(struct sp_bpf *bpf, uint32_t which, sp_bpf_ref hit, sp_bpf_ref miss)
+static void add_other(struct sp_bpf *bpf, uint32_t which, sp_bpf_ref hit,
+                      sp_bpf_ref miss)
 {
     sp_bpf_load_low(bpf, 0);
     sp_bpf_add(bpf, JEQ, which, SP_BPF_NEXT, hit);
@@ -222,7 +224,7 @@ void sp_guard_add(struct sp_bpf *bpf, enum sp_guard guard, sp_bpf_ref hit,
     case SP_GUARD_CLONE:
         add_clone(bpf, hit, miss);
         return;
-    case SP_GUARD_OTHER_PRIORITY: /* PRIO_PROCESS is 0, IOPRIO_WHO_PROCESS 1 */
+    case SP_GUARD_OTHER_PRIO: /* PRIO_PROCESS is 0, IOPRIO_WHO_PROCESS 1 */
         add_other(bpf, 0, hit, miss);
         return;
     case SP_GUARD_OTHER_IOPRIO:

@@ -2,8 +2,8 @@
 #ifndef SP_SEAL_SECCOMP_GUARD_H
 #define SP_SEAL_SECCOMP_GUARD_H
 
-#include "seal/seccomp/calls.h"
 #include "seal/seccomp/bpf.h"
+#include "seal/seccomp/calls.h"
 
 /* Adds code that goes to `hit` for the calls that `guard` singles out, to `miss` for
  * the others. Not for SP_GUARD_ALWAYS. */

@@ -8,7 +8,7 @@
 
 #include "seal/seccomp/filter.h"
 
-#define FLAG_NEW_LISTENER 8u
+#define FLAG_NEW_LISTENER  8u
 #define FLAG_WAIT_KILLABLE 32u
 
 static int load(const struct sp_filter *filter, unsigned flags)

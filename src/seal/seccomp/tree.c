@@ -13,8 +13,8 @@
 #define EXCEPTIONS_MAX 4u
 
 struct stretch {
-    uint16_t end;       /* index of the span after the last */
-    uint16_t cost;      /* jumps from here to the end of all spans */
+    uint16_t end;      /* index of the span after the last */
+    uint16_t cost;     /* jumps from here to the end of all spans */
     sp_bpf_ref common; /* target of all values but the exceptions */
 };
 
@@ -22,7 +22,7 @@ struct cut {
     const struct sp_span *spans;
     size_t count;
     struct stretch best[SP_SPANS_MAX + 1]; /* best cut of the spans from an index on */
-    uint16_t starts[SP_SPANS_MAX];         /* the cut chosen: first spans of the stretches */
+    uint16_t starts[SP_SPANS_MAX]; /* the cut chosen: first spans of the stretches */
 };
 
 /* How many values a span has, as far as that matters here. */
@@ -46,8 +46,8 @@ static void try_stretches(struct cut *cut, size_t i, sp_bpf_ref common)
         }
         uint32_t rest = end + 1 == cut->count ? 0 : 1u + cut->best[end + 1].cost;
         if (exceptions + rest < cut->best[i].cost)
-            cut->best[i] = (struct stretch){(uint16_t)(end + 1), (uint16_t)(exceptions + rest),
-                                            common};
+            cut->best[i] = (struct stretch){(uint16_t)(end + 1),
+                                            (uint16_t)(exceptions + rest), common};
     }
 }
 
@@ -76,7 +76,7 @@ static sp_bpf_ref add_stretch(struct sp_bpf *bpf, const struct cut *cut, size_t 
             continue;
         for (uint32_t n = 0; n < width(cut, i); n++) {
             last = sp_bpf_add(bpf, BPF_JMP | BPF_JEQ | BPF_K, cut->spans[i].first + n,
-                               cut->spans[i].target, SP_BPF_NEXT);
+                              cut->spans[i].target, SP_BPF_NEXT);
             if (first == stretch->common)
                 first = last;
         }
@@ -86,13 +86,14 @@ static sp_bpf_ref add_stretch(struct sp_bpf *bpf, const struct cut *cut, size_t 
     return first;
 }
 
-static sp_bpf_ref add_half(struct sp_bpf *bpf, const struct cut *cut, size_t from, size_t to)
+static sp_bpf_ref add_half(struct sp_bpf *bpf, const struct cut *cut, size_t from,
+                           size_t to)
 {
     if (to - from == 1)
         return add_stretch(bpf, cut, cut->starts[from]);
     size_t middle = from + (to - from) / 2;
     sp_bpf_ref node = sp_bpf_add(bpf, BPF_JMP | BPF_JGE | BPF_K,
-                                   cut->spans[cut->starts[middle]].first, 0, 0);
+                                 cut->spans[cut->starts[middle]].first, 0, 0);
     sp_bpf_ref below = add_half(bpf, cut, from, middle);
     sp_bpf_ref above = add_half(bpf, cut, middle, to);
     bpf->lines[node].jf = below;
