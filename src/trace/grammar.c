@@ -224,7 +224,7 @@ static const char *value(const char *p, const char **bad)
             depth++;
             p = spaces(p + 1);
             if (*p != (object ? '}' : ']')) {
-                p = object ? name(p, bad) : integers(p);
+                p = object ? name(p, bad) : spaces(integers(p));
                 if (p == NULL)
                     return NULL;
                 continue;
@@ -260,15 +260,14 @@ static const char *value(const char *p, const char **bad)
     return NULL;
 }
 
-size_t sp_grammar_check(const char *line, size_t size)
+bool sp_grammar_check(const char *line, size_t size, size_t *ret_bad)
 {
-    if (line[0] != '{')
-        return 0;
     const char *bad = line;
-    const char *p = value(line, &bad);
-    if (p == NULL)
-        return (size_t)(bad - line);
-    return (size_t)(p - line) < size ? (size_t)(p - line) : size;
+    const char *p = line[0] == '{' ? value(line, &bad) : NULL;
+    if (p != NULL)
+        bad = p;
+    *ret_bad = (size_t)(bad - line);
+    return p == line + size;
 }
 
 bool sp_grammar_find(const char *line, size_t size, const char *key, const char **ret_value,

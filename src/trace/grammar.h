@@ -14,9 +14,9 @@
 /* So many bytes after a line must be readable, whatever they hold. */
 #define SP_GRAMMAR_PADDING 64u
 
-/* `size` bytes without the newline, which must follow. Returns `size` when the line is
- * well-formed, else the position of the first byte that is wrong. */
-size_t sp_grammar_check(const char *line, size_t size);
+/* `size` bytes without the newline, which must follow. False: *ret_bad is the position of the
+ * first byte that is wrong; `size` when the line ends too early. */
+bool sp_grammar_check(const char *line, size_t size, size_t *ret_bad);
 
 /* The text of the value of the outermost object's member `key`, as it stands in the line.
  * The line must be well-formed. False: there is none. */

@@ -169,11 +169,10 @@ static int check_order(struct check *c, const struct sp_head *h, const char *lin
 
 static int check_line(struct check *c, const char *line, size_t size, const char **hashed)
 {
-    const size_t good = sp_grammar_check(line, size);
-    if (good != size)
-        return altered(c, good, "not well-formed JSON");
     struct sp_head head;
     size_t bad;
+    if (!sp_grammar_check(line, size, &bad))
+        return altered(c, bad, "not well-formed JSON");
     if (!sp_head_read(line, size, &head, &bad))
         return altered(c, bad, "the line does not begin as an event does");
     if (check_order(c, &head, line, size) < 0)

@@ -1,0 +1,65 @@
+/* Reading a trace from its first event to its last, in bounded memory: runs are given as
+ * single `call` and `return` events. Reads what is there, sound or not: whether it was
+ * altered is for `verify` to say.
+ *
+ *     struct sp_reader *r;
+ *     if (sp_reader_open(path, &r, &fault) < 0) ...
+ *     while ((got = sp_reader_next(r, &event, &fault)) > 0) ...
+ *     sp_reader_free(r);
+ */
+#ifndef SP_READ_READER_H
+#define SP_READ_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "event/event.h"
+#include "read/functions.h"
+#include "read/tape.h"
+#include "trace/fault.h"
+#include "trace/head.h"
+
+/* A kind that stands in no line: the other half of what runs hold. */
+#define SP_READ_RETURN SP_KIND_COUNT
+#define SP_READ_UNKNOWN (-1)
+
+/* One event. Pointers are valid until the next call. */
+struct sp_read_event {
+    uint64_t seq;
+    uint64_t t_ns;
+    int64_t pid;
+    int64_t tid;
+    int kind; /* enum sp_kind, SP_READ_RETURN or SP_READ_UNKNOWN; never SP_KIND_RUN */
+    struct sp_text kind_name;
+    struct sp_text layer;
+    uint64_t line_number; /* from 1 */
+    const char *line;     /* the line it stands in, without newline */
+    size_t line_size;
+    const struct sp_tape *tape; /* the line's values; NULL for one out of a run */
+    /* one out of a run: */
+    int32_t function_id;                /* > 0; 0 for any other */
+    const struct sp_function *function; /* NULL: the trace does not name it */
+    bool raised;
+    bool resumed;
+};
+
+struct sp_reader;
+
+/* By name ("-": standard input). -1 with *ret_fault set when it cannot be opened or does not
+ * begin as a trace of a format that is known here. */
+int sp_reader_open(const char *path, struct sp_reader **ret_reader, struct sp_fault *ret_fault);
+
+/* Takes `fd` on success, read from where it stands. */
+int sp_reader_open_fd(int fd, struct sp_reader **ret_reader, struct sp_fault *ret_fault);
+void sp_reader_free(struct sp_reader *r); /* NULL accepted */
+
+/* 1: an event. 0: the end of the file. -1: *ret_fault says what is wrong and where; there is
+ * nothing to be read behind it. */
+int sp_reader_next(struct sp_reader *r, struct sp_read_event *ret_event,
+                   struct sp_fault *ret_fault);
+
+/* At the end of the file: whether there was no `end` event, as in a run that was cut short. */
+bool sp_reader_was_cut(const struct sp_reader *r);
+
+#endif
