@@ -1,0 +1,69 @@
+"""`sandpit doctor`: true for this machine, and for one that is made to look poorer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+
+def findings(sandpit, **env: str) -> tuple[int, dict]:
+    done = sandpit("doctor", "--json", env=env)
+    assert done.stderr == ""
+    return done.returncode, json.loads(done.stdout)
+
+
+@pytest.mark.requires("landlock", "listener")
+def test_doctor_on_this_machine_finds_every_layer(sandpit):
+    status, report = findings(sandpit)
+    assert status == 0
+    assert report["complete"] is True
+    assert {name: layer["state"] for name, layer in report["layers"].items()} == {
+        "landlock": "yes" if report["host"]["landlock_abi"] >= 6 else "partly",
+        "listener": "yes",
+        "arguments": "yes",
+        "agent": "yes",
+        "trace": "yes",
+    }
+
+
+@pytest.mark.requires("landlock")
+def test_doctor_says_what_an_older_landlock_leaves_to_others(sandpit):
+    _, report = findings(sandpit, SANDPIT_FORCE="landlock=2")
+    layer = report["layers"]["landlock"]
+    assert layer["state"] == "partly"
+    assert "ABI 2" in layer["detail"]
+    assert "TCP" in layer["detail"]
+
+
+@pytest.mark.parametrize(
+    ("force", "layer"), [("landlock=0", "landlock"), ("listener=off", "listener")]
+)
+def test_doctor_names_a_missing_layer_and_how_to_get_it(sandpit, force, layer):
+    status, report = findings(sandpit, SANDPIT_FORCE=force)
+    assert status == 1
+    assert report["complete"] is False
+    assert report["layers"][layer]["state"] == "no"
+    assert report["layers"][layer]["remedy"]
+    text = sandpit("doctor", env={"SANDPIT_FORCE": force})
+    assert text.returncode == 1
+    assert "--allow-degraded" in text.stdout
+    assert report["layers"][layer]["remedy"] in text.stdout
+
+
+def test_doctor_without_agents_says_so(sandpit, tmp_path):
+    status, report = findings(sandpit, SANDPIT_AGENTS=str(tmp_path))
+    assert status == 1
+    assert report["layers"]["agent"]["state"] == "no"
+    _, report = findings(sandpit, SANDPIT_AGENTS=str(tmp_path / "absent"))
+    assert "SANDPIT_AGENTS" in report["layers"]["agent"]["detail"]
+
+
+def test_doctor_fits_a_screen(sandpit):
+    assert len(sandpit("doctor").stdout.splitlines()) <= 24
+
+
+def test_doctor_colours_only_when_asked_or_on_a_terminal(sandpit):
+    assert "\x1b" not in sandpit("doctor").stdout
+    assert "\x1b" in sandpit("doctor", "--color=always").stdout
+    assert "\x1b" in sandpit("doctor", "--color=always", env={"NO_COLOR": "1"}).stdout

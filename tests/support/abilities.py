@@ -1,0 +1,115 @@
+"""What this machine can do, and what a test does where it cannot.
+
+A test names what it needs: `@pytest.mark.requires("bash")`, or `require("bash")` in it.
+Without that the test is skipped, unless the environment variable SANDPIT_REQUIRE (names
+with commas between) names it: then it fails.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import importlib.util
+import os
+import shutil
+import socket
+from pathlib import Path
+
+import pytest
+from interpreters import find as find_pythons
+
+ROOT = Path(__file__).resolve().parents[2]
+
+PROGRAMS = ("bash", "cc", "fish", "git", "groff", "strace", "zsh")
+MODULES = ("matplotlib", "numpy", "pandas", "requests")
+
+
+def require(name: str, missing: str | None = None) -> None:
+    """Skip, or fail, unless the machine has the ability `name`.
+
+    `missing` says what is lacking where the test itself found out; otherwise the
+    machine is asked.
+    """
+    if missing is None:
+        missing = lack(name)
+    if missing is None:
+        return
+    demanded = os.environ.get("SANDPIT_REQUIRE", "").replace(",", " ").split()
+    if name in demanded:
+        pytest.fail(f"requires: {name}, which SANDPIT_REQUIRE names ({missing})")
+    pytest.skip(f"requires: {name} ({missing})")
+
+
+@functools.cache
+def lack(name: str) -> str | None:
+    """Say what is missing for an ability; None if the machine has it."""
+    if name == "program":
+        return _lack_program()
+    if name in ("corpus", "corpus-real"):
+        found = shared_folder(name) is not None
+        return None if found else f"no folder {name} of shared programs"
+    if name.startswith("landlock"):
+        return _lack_landlock(int(name.partition(">=")[2] or 1))
+    if name == "listener":
+        return _lack_listener()
+    if name == "ipv6":
+        return _lack_ipv6()
+    if name == "procfs":
+        return None if os.path.isdir("/proc/self/fd") else "no /proc"
+    if name == "root":
+        return None if os.geteuid() == 0 else "not root"
+    if name.startswith("python3."):
+        labels = [f"python{'.'.join(map(str, one.version[:2]))}" for one in find_pythons()]
+        return None if name in labels else f"no {name}"
+    if name in PROGRAMS:
+        return None if shutil.which(name) else f"no {name} on PATH"
+    if name in MODULES:
+        return None if importlib.util.find_spec(name) else f"no module {name}"
+    raise LookupError(f"no test knows the ability {name!r}")
+
+
+def shared_folder(part: str = "corpus") -> Path | None:
+    """Give the folder that holds programs to run: $SANDPIT_SHARED or ../shared."""
+    chosen = os.environ.get("SANDPIT_SHARED")
+    for folder in (Path(chosen) if chosen else None, ROOT.parent / "shared"):
+        if folder is not None and (folder / part).is_dir():
+            return folder
+    return None
+
+
+def _lack_landlock(abi: int) -> str | None:
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    # landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION)
+    has = call(ctypes.c_long(444), None, ctypes.c_size_t(0), ctypes.c_uint(1))
+    return None if has >= abi else f"Landlock ABI {max(has, 0)}, needs {abi}"
+
+
+def _lack_listener() -> str | None:
+    number = {"x86_64": 317, "aarch64": 277}.get(os.uname().machine)
+    if number is None:
+        return f"no seccomp call known for {os.uname().machine}"
+    sizes = (ctypes.c_uint16 * 3)()
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    # seccomp(SECCOMP_GET_NOTIF_SIZES, 0, sizes)
+    has = call(ctypes.c_long(number), ctypes.c_uint(3), ctypes.c_uint(0), sizes)
+    return None if has == 0 else "no seccomp user notification"
+
+
+def _lack_program() -> str | None:
+    from sandpit import HostError
+    from sandpit._program import find_program
+
+    try:
+        find_program()
+    except HostError as error:
+        return str(error)
+    return None
+
+
+def _lack_ipv6() -> str | None:
+    try:
+        with socket.socket(socket.AF_INET6) as one:
+            one.bind(("::1", 0))
+    except OSError as error:
+        return f"no ::1: {error}"
+    return None
