@@ -71,9 +71,10 @@ class WorkFolder:
             raise
         finally:
             os.close(at)
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            os.close(file)
+            raise OSError(errno.EINVAL, "not a regular file", name)
         with open(file, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(errno.EINVAL, "not a regular file", name)
             return stream.read()
 
 

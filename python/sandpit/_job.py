@@ -48,7 +48,8 @@ class Job:
         self._outcome: Result | SandpitError | None = None
         self._folders: list[PrivateFolder] = []
         self._placed: _PlacedFile | None = None
-        if options.cwd is None and (code is not None or files is not None):
+        private = options.cwd is None and (code is not None or files is not None)
+        if private:
             folder = str(self._new_folder("run").path)
             if kind == "script" and code is None and not _is_among(program, files):
                 program = os.path.abspath(program)
@@ -58,7 +59,10 @@ class Job:
             put_files(folder, files)
         if code is not None:
             program = put_program(folder, code)
-            self._placed = _PlacedFile(os.path.join(os.path.abspath(folder), program))
+            if not private:
+                self._placed = _PlacedFile(
+                    os.path.join(os.path.abspath(folder), program)
+                )
         try:
             self._work = WorkFolder(os.path.abspath(folder))
         except FileNotFoundError:

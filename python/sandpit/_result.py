@@ -287,7 +287,7 @@ class Result:
         return self.read(name).decode(encoding, "replace")
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all fields as a dict, JSON-ready, as `sandpit run --json` prints them."""
+        """Give all fields as a dict, as `sandpit run --json` prints them."""
         return copy.deepcopy(dict(self._answer))
 
     def to_json(self, indent: int | None = None) -> str:
