@@ -6,13 +6,14 @@
 #   make bench      speed against plain python, with budgets
 #   make sanitize   the C tests with address and undefined behaviour sanitizers
 #   make test-real  every real program, under both policies
+#   make format     lay out the C sources
 #   make clean      remove what was built
 
 PYTHON ?= python3
 SETUP = $(PYTHON) scripts/setup.py
 VENV = .venv/bin/python
 
-.PHONY: demo test check bench sanitize test-real clean
+.PHONY: demo test check format bench sanitize test-real clean
 
 demo:
 	@$(SETUP) demo
@@ -23,6 +24,9 @@ test:
 
 check:
 	@$(PYTHON) scripts/run_checks.py
+
+format:
+	@$(PYTHON) scripts/run_checks.py --write
 
 bench:
 	@$(SETUP) bench

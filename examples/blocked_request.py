@@ -38,9 +38,9 @@ def main() -> None:
 
     print(f"\nviolations: {len(result.violations)}")
     for violation in result.violations:
-        print(f"    {violation['message']}")
-        print(f"    line {violation['line']}, rule: {violation['rule']}")
-        print(f"    to allow it: {violation['hint']}")
+        print(f"    {violation.message}")
+        print(f"    line {violation.line}, rule: {violation.rule}")
+        print(f"    to allow it: {violation.hint}")
 
     result.save(TRACE)
     print(f"\nits trace: {TRACE}, {len(result.trace)} events")

@@ -2,6 +2,7 @@
 
     run_checks.py            every check
     run_checks.py NAME...    some of them: format tidy layers headers complexity types lint
+    run_checks.py --write    lay out the C sources as `format` wants them
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ def script(name: str, *arguments: str) -> bool:
     return passes(str(setup.PYTHON), f"scripts/{name}", *arguments)
 
 
-def check_format() -> bool:
+def laid_out(*options: str) -> bool:
     files = tracked("src/*.c", "src/*.h", "tests/unit/*.c", "tests/unit/*.h")
-    return passes("clang-format", "--dry-run", "--Werror", *files)
+    return passes("clang-format", *options, *files)
 
 
 def check_tidy() -> bool:
@@ -56,7 +57,7 @@ def check_tidy() -> bool:
 
 
 CHECKS: dict[str, Callable[[], bool]] = {
-    "format": check_format,
+    "format": lambda: laid_out("--dry-run", "--Werror"),
     "layers": lambda: script("check_layers.py"),
     "headers": lambda: script("check_headers.py"),
     "complexity": lambda: script("check_complexity.py"),
@@ -67,7 +68,8 @@ CHECKS: dict[str, Callable[[], bool]] = {
 
 
 def main() -> int:
-    names = sys.argv[1:] or list(CHECKS)
+    write = sys.argv[1:] == ["--write"]
+    names = list(CHECKS) if write else sys.argv[1:] or list(CHECKS)
     unknown = [name for name in names if name not in CHECKS]
     if unknown:
         print(f"no such check: {unknown[0]} (there are {', '.join(CHECKS)})", file=sys.stderr)
@@ -75,6 +77,8 @@ def main() -> int:
     failed = []
     try:
         setup.set_up("check")
+        if write:
+            return 0 if laid_out("-i") else 1
         for name in names:
             passed = CHECKS[name]()
             print(f"{name}: {'ok' if passed else 'FAILED'}", flush=True)
