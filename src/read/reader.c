@@ -63,17 +63,9 @@ static int next_line(struct sp_reader *r, struct sp_fault *ret_fault)
     return 1;
 }
 
-/* What the line says itself. */
-static void from_line(const struct sp_reader *r, struct sp_read_event *e)
+static void event_of_line(const struct sp_reader *r, struct sp_read_event *ret_event)
 {
-    const struct sp_head *h = &r->head;
-    *e = (struct sp_read_event){
-        .seq = h->seq, .t_ns = h->t_ns, .pid = h->pid, .tid = h->tid, .kind = h->kind,
-        .kind_name = {h->kind_name, (uint32_t)h->kind_size},
-        .layer = {h->layer_name, (uint32_t)h->layer_size},
-        .line_number = r->place.number, .line = r->line, .line_size = r->line_size,
-        .tape = &r->tape,
-    };
+    sp_read_event_set(ret_event, &r->head, r->line, r->line_size, r->place.number, &r->tape);
 }
 
 /* Reads a line and takes in what it says about others. 1, 0 or -1. */
@@ -92,8 +84,7 @@ static int take_line(struct sp_reader *r, struct sp_fault *ret_fault)
                               ret_fault) < 0)
             return -1;
         r->run_next = 0;
-        from_line(r, &r->run_event);
-        r->run_event.tape = NULL;
+        event_of_line(r, &r->run_event);
     }
     r->ended = r->head.kind == SP_KIND_END;
     return 1;
@@ -141,22 +132,6 @@ void sp_reader_free(struct sp_reader *r)
     free(r);
 }
 
-/* One event out of the run in hand. */
-static void from_run(struct sp_reader *r, struct sp_read_event *e)
-{
-    const uint32_t i = r->run_next++;
-    const int32_t id = r->run.ids[i];
-    *e = r->run_event;
-    e->seq += i;
-    e->t_ns = r->run.t_ns[i];
-    e->kind = id < 0 ? SP_READ_RETURN : SP_KIND_CALL;
-    e->kind_name = id < 0 ? (struct sp_text){"return", 6} : (struct sp_text){"call", 4};
-    e->function_id = id < 0 ? -id : id;
-    e->function = sp_functions_get(&r->functions, (uint32_t)e->function_id);
-    e->raised = r->run.flags[i] & SP_RUN_RAISED;
-    e->resumed = r->run.flags[i] & SP_RUN_RESUMED;
-}
-
 int sp_reader_next(struct sp_reader *r, struct sp_read_event *ret_event,
                    struct sp_fault *ret_fault)
 {
@@ -166,10 +141,12 @@ int sp_reader_next(struct sp_reader *r, struct sp_read_event *ret_event,
             return got;
     }
     r->pending = false;
-    if (r->head.kind == SP_KIND_RUN)
-        from_run(r, ret_event);
-    else
-        from_line(r, ret_event);
+    if (r->head.kind == SP_KIND_RUN) {
+        *ret_event = r->run_event;
+        sp_read_event_of_run(ret_event, &r->run, r->run_next++, &r->functions);
+    } else {
+        event_of_line(r, ret_event);
+    }
     return 1;
 }
 

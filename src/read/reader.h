@@ -14,35 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "event/event.h"
-#include "read/functions.h"
-#include "read/tape.h"
+#include "read/read_event.h"
 #include "trace/fault.h"
-#include "trace/head.h"
-
-/* A kind that stands in no line: the other half of what runs hold. */
-#define SP_READ_RETURN SP_KIND_COUNT
-#define SP_READ_UNKNOWN (-1)
-
-/* One event. Pointers are valid until the next call. */
-struct sp_read_event {
-    uint64_t seq;
-    uint64_t t_ns;
-    int64_t pid;
-    int64_t tid;
-    int kind; /* enum sp_kind, SP_READ_RETURN or SP_READ_UNKNOWN; never SP_KIND_RUN */
-    struct sp_text kind_name;
-    struct sp_text layer;
-    uint64_t line_number; /* from 1 */
-    const char *line;     /* the line it stands in, without newline */
-    size_t line_size;
-    const struct sp_tape *tape; /* the line's values; NULL for one out of a run */
-    /* one out of a run: */
-    int32_t function_id;                /* > 0; 0 for any other */
-    const struct sp_function *function; /* NULL: the trace does not name it */
-    bool raised;
-    bool resumed;
-};
 
 struct sp_reader;
 

@@ -1,0 +1,36 @@
+/* A trace by the position of its events: position i is the i-th event, runs counted as the
+ * events they hold. The file is gone through once, then any event is read by itself. Memory
+ * grows by 16 bytes for every 32 lines, and by the functions' names.
+ *
+ * Not for several threads at once, but for sp_index_positions(), which only reads what the
+ * opening left behind.
+ */
+#ifndef SP_READ_INDEX_H
+#define SP_READ_INDEX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "read/reader.h"
+
+struct sp_index;
+
+/* By name; or takes `fd` on success (a regular file, from its beginning, its position is of no
+ * matter). -1 with *ret_fault. */
+int sp_index_open(const char *path, struct sp_index **ret_index, struct sp_fault *ret_fault);
+int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_fault);
+void sp_index_free(struct sp_index *x); /* NULL accepted */
+
+uint64_t sp_index_count(const struct sp_index *x);
+int sp_index_fd(const struct sp_index *x); /* borrowed */
+
+/* The event at position `i` < count; pointers in it are valid until the next call. 0 or -1. */
+int sp_index_get(struct sp_index *x, uint64_t i, struct sp_read_event *ret_event,
+                 struct sp_fault *ret_fault);
+
+/* Positions of all events of a kind, by name, ascending; *ret_positions is the caller's to
+ * free. 0 or -1. */
+int sp_index_positions(const struct sp_index *x, const char *kind, uint64_t **ret_positions,
+                       size_t *ret_count, struct sp_fault *ret_fault);
+
+#endif
