@@ -74,10 +74,11 @@ int sp_landlock_build(const struct sp_landlock *landlock, int *ret_fd,
  * nested already. */
 int sp_landlock_enter(int ruleset) SP_MUST_CHECK;
 
-/* For the child, inside D2: proves that it cannot reach the supervisor, which runs
- * under the same user and is dumpable still. `scoped`: as sp_landlock_scoped().
- * Async-signal-safe. 0, or -1 when the supervisor can be reached: the child must not go
- * on. */
+/* For the child, inside D2: proves that it cannot reach the supervisor. That proves the
+ * domain, as long as nothing else is in the way: the supervisor has the same user and no
+ * more capabilities than the child, and is dumpable still. `scoped`: as
+ * sp_landlock_scoped(). Async-signal-safe. 0, or -1 when the supervisor can be reached: the
+ * child must not go on. */
 int sp_landlock_self_test(pid_t supervisor, bool scoped) SP_MUST_CHECK;
 
 #endif
