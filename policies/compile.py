@@ -9,10 +9,10 @@ import hashlib
 import pathlib
 import sys
 
-try:
+if sys.version_info >= (3, 11):
     import tomllib
-except ModuleNotFoundError:  # before Python 3.11
-    import tomli as tomllib  # type: ignore[no-redef]
+else:
+    import tomli as tomllib
 
 KNOWN = {"": {"description", "network"}, "network": {"deny", "clients"}}
 

@@ -37,7 +37,7 @@ def script(name: str, *arguments: str) -> bool:
 
 def laid_out(*options: str) -> bool:
     files = tracked("src/*.c", "src/*.h", "tests/unit/*.c", "tests/unit/*.h")
-    return passes("clang-format", *options, *files)
+    return passes(str(setup.VENV / "bin/clang-format"), *options, *files)
 
 
 def check_tidy() -> bool:

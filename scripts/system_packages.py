@@ -78,10 +78,7 @@ TEST = (
     Need("cmocka", "libcmocka-dev", _library("cmocka")),
     Need("libseccomp", "libseccomp-dev", _library("libseccomp")),
 )
-CHECK = (
-    Need("clang-format", "clang-format", _program("clang-format")),
-    Need("clang-tidy", "clang-tidy", _program("clang-tidy")),
-)
+CHECK = (Need("clang-tidy", "clang-tidy", _program("clang-tidy")),)
 
 
 class MissingPackages(Exception):
