@@ -153,6 +153,7 @@ def test_files_may_hold_the_script(fake):
         (bytearray(b"ab"), "ab"),
         ("x" * 300_000, "x" * 300_000),
     ],
+    ids=["none", "empty", "text", "bytes", "bytearray", "large"],
 )
 def test_stdin_content_is_read(fake, stdin, content):
     assert seen(sandpit.run("s.py", stdin=stdin))["stdin"] == content

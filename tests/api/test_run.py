@@ -157,9 +157,10 @@ def test_threads_may_wait_for_the_same_run(fake, nothing_left):
     fake("slow")
     run = sandpit.start("s.py")
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda _: run.wait(), range(4)))
+        waiting = [pool.submit(run.wait) for _ in range(4)]
+    results = [one.result() for one in waiting]
     assert all(one is results[0] for one in results)
-    del run, results
+    del run, waiting, results
 
 
 def test_await_does_not_block_the_loop(fake, nothing_left):

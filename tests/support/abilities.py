@@ -59,7 +59,9 @@ def lack(name: str) -> str | None:
     if name == "root":
         return None if os.geteuid() == 0 else "not root"
     if name.startswith("python3."):
-        labels = [f"python{'.'.join(map(str, one.version[:2]))}" for one in find_pythons()]
+        labels = [
+            f"python{'.'.join(map(str, one.version[:2]))}" for one in find_pythons()
+        ]
         return None if name in labels else f"no {name}"
     if name in PROGRAMS:
         return None if shutil.which(name) else f"no {name} on PATH"

@@ -1,0 +1,81 @@
+"""The shared conformance programs: which apply, and running them by their own runner."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from abilities import shared_folder
+from interpreters import find as find_pythons
+
+# Policies that exist; programs that ask for another one are not run.
+POLICIES = ("trace-only", "no-network")
+_HEADER = re.compile(r'^#:\s*(id|policy|class)\s*=\s*"([^"]*)"', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One program of the corpus, by its header."""
+
+    id: str
+    path: Path
+    policy: str
+
+
+def cases(kind: str) -> list[Case]:
+    """Give the programs of `attacks` or `benign` whose policy exists."""
+    shared = shared_folder("corpus")
+    if shared is None:
+        return []
+    found = []
+    for path in sorted((shared / "corpus" / "handed" / kind).glob("*.py")):
+        header = dict(_HEADER.findall(path.read_text(encoding="utf-8")))
+        case = Case(header["id"], path, header["policy"])
+        if case.policy in POLICIES:
+            found.append(case)
+    return found
+
+
+@functools.cache
+def results(
+    kind: str, folder: Path, *, plain: bool = False
+) -> dict[str, dict[str, object]]:
+    """Run all of a kind at once and give each one's result by its id.
+
+    `plain` runs them without a sandbox: there the effect of an attack must show.
+    """
+    from sandpit._program import find_program
+
+    # The runner reads TOML.
+    runner = next(one for one in find_pythons() if one.version >= (3, 11)).path
+    shared = shared_folder("corpus")
+    assert shared is not None
+    wanted = "|".join(f"^{re.escape(case.id)}$" for case in cases(kind))
+    report = folder / f"{kind}-{'plain' if plain else 'sandpit'}.json"
+    done = subprocess.run(
+        [
+            runner,
+            str(shared / "corpus" / "run_corpus.py"),
+            str(shared / "corpus" / "handed" / kind),
+            "--sandpit",
+            find_program(),
+            "--python",
+            sys.executable,
+            "--only",
+            wanted,
+            "--json",
+            str(report),
+            *(["--plain"] if plain else []),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if not report.exists():
+        raise AssertionError(f"the corpus runner failed: {done.stdout}{done.stderr}")
+    return {one["id"]: one for one in json.loads(report.read_text())}
