@@ -78,7 +78,7 @@ static void run_child(int to_parent, pid_t parent)
     if (hello.listener >= 0) {
         outcome.went_on = syscall(SYS_getppid) == parent;
         long fd = syscall(SYS_getppid);
-        outcome.received = fd > 2 && fcntl((int)fd, F_GETFD) >= 0;
+        outcome.received = fd > 2 && close((int)fd) == 0; /* of the shared table */
     }
     if (write(to_parent, &outcome, sizeof(outcome)) != sizeof(outcome))
         _exit(1);
