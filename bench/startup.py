@@ -2,8 +2,9 @@
 
     startup.py [--rounds N] [--python PATH] [--compare]
 
-Both sides run the same interpreter: the one of this environment, or --python. With --compare,
-strace and cProfile take part where they are installed. Exit code 1 when a budget is missed.
+Both sides run the same interpreter: the one of this environment, or --python. With
+--compare, strace and cProfile take part where they are installed. Exit code 1 when a
+budget is missed.
 """
 
 from __future__ import annotations
@@ -84,9 +85,15 @@ def check_budgets(series: list[Series]) -> int:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=60, help="at least 40 for a verdict")
-    parser.add_argument("--python", default=sys.executable, help="interpreter of both sides")
-    parser.add_argument("--compare", action="store_true", help="strace and cProfile too")
+    parser.add_argument(
+        "--rounds", type=int, default=60, help="at least 40 for a verdict"
+    )
+    parser.add_argument(
+        "--python", default=sys.executable, help="interpreter of both sides"
+    )
+    parser.add_argument(
+        "--compare", action="store_true", help="strace and cProfile too"
+    )
     options = parser.parse_args()
     python = os.path.abspath(options.python)
     with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:

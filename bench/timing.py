@@ -1,9 +1,10 @@
-"""Timing whole commands, several in turn, so that a noisy moment hits all of them alike.
+"""Timing whole commands, several in turn, so that a noisy moment hits all of them
+alike.
 
-Wall time is until the command itself ends. CPU time is user and system of the command and of
-everything it started, orphans included: the timing process is a sub-reaper, so that none ends
-up with init. Each command gets a session of its own, lest the scheduler's autogroups favour
-one that makes its own.
+Wall time is until the command itself ends. CPU time is user and system of the command
+and of everything it started, orphans included: the timing process is a sub-reaper, so
+that none ends up with init. Each command gets a session of its own, lest the
+scheduler's autogroups favour one that makes its own.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ import os
 import statistics
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Mapping, Sequence
 
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -38,7 +39,8 @@ class Series:
 
 @dataclass(frozen=True)
 class Command:
-    """A command to time: its name in tables, its words, its environment and exit code."""
+    """A command to time: its name in tables, its words, its environment and exit
+    code."""
 
     name: str
     words: Sequence[str]
@@ -88,8 +90,11 @@ def time_once(command: Command, series: Series) -> None:
     series.cpu.append(usage.ru_utime + usage.ru_stime + reap_orphans())
 
 
-def time_in_turn(commands: Sequence[Command], rounds: int, warm_up: int = 3) -> list[Series]:
-    """Time every command `rounds` times, taking turns; each round starts with another one."""
+def time_in_turn(
+    commands: Sequence[Command], rounds: int, warm_up: int = 3
+) -> list[Series]:
+    """Time every command `rounds` times, taking turns; each round starts with another
+    one."""
     become_subreaper()
     all_series = [Series(command.name) for command in commands]
     for command in commands:

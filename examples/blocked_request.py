@@ -1,8 +1,9 @@
 """Run a program that a language model might have written, and see what it tried.
 
-The program fetches a page. Under the policy `no-network` it cannot: the import is refused with
-the rule and the remedy, the program ends as it would under plain Python, and the trace shows
-what happened. Run with `make demo`, or with any Python that has sandpit installed.
+The program fetches a page. Under the policy `no-network` it cannot: the import is
+refused with the rule and the remedy, the program ends as it would under plain Python,
+and the trace shows what happened. Run with `make demo`, or with any Python that has
+sandpit installed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Functions stay short: an allow-list names the long ones, and may only shrink.
 
-    check_complexity.py            fail on a function over the limit that is not listed, on a
-                                   listed one that grew, and on an entry that is out of date
-    check_complexity.py --update   write the list anew, never with more or longer functions
+    check_complexity.py            fail on a function over the limit that is not listed,
+                                   on a listed one that grew, on an entry out of date
+    check_complexity.py --update   write the list anew, never with more or longer ones
 
-C functions of src/ count from the opening brace to the closing one, Python functions of the
-package, scripts and bench without signature and docstring.
+C functions of src/ count from the opening brace to the closing one, Python functions
+of the package, scripts and bench without signature and docstring.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ import ast
 import re
 import sys
 from pathlib import Path
-from typing import Tuple
 
 LIMIT = 60
 LIST = Path("scripts/complexity.txt")
-HEADER = f"# Functions of more than {LIMIT} lines: lines, file, name. The list may only shrink.\n"
+HEADER = (
+    f"# Functions of more than {LIMIT} lines (lines, file, name); may only shrink.\n"
+)
 PYTHON_TREES = ("python", "scripts", "bench", "policies", "examples")
 
-Name = Tuple[str, str]  # file and function
-# Clang-format puts the brace that opens a function, and the one that ends it, in column 0.
+# Clang-format puts the brace that opens a function, and the one that ends it, in column
+# 0.
 SIGNATURE = re.compile(r"([A-Za-z_]\w*)\s*\([^;{}]*\)[^;{}()]*\Z")
 
 
@@ -38,7 +39,9 @@ def c_functions(path: Path) -> dict[str, int]:
         elif line == "}" and name:
             sizes[name] = max(sizes.get(name, 0), number - start + 1)
             name = ""
-        before = [] if not line.strip() or line.startswith(("}", "#")) else [*before, line]
+        before = (
+            [] if not line.strip() or line.startswith(("}", "#")) else [*before, line]
+        )
     return sizes
 
 
@@ -54,8 +57,8 @@ def python_functions(path: Path) -> dict[str, int]:
     return sizes
 
 
-def long_functions() -> dict[Name, int]:
-    found: dict[Name, int] = {}
+def long_functions() -> dict[tuple[str, str], int]:
+    found: dict[tuple[str, str], int] = {}
     for pattern in ("*.c", "*.cpp"):
         for path in sorted(Path("src").rglob(pattern)):
             for name, size in c_functions(path).items():
@@ -67,8 +70,8 @@ def long_functions() -> dict[Name, int]:
     return {key: size for key, size in found.items() if size > LIMIT}
 
 
-def read_list() -> dict[Name, int]:
-    listed: dict[Name, int] = {}
+def read_list() -> dict[tuple[str, str], int]:
+    listed: dict[tuple[str, str], int] = {}
     if LIST.exists():
         for line in LIST.read_text().splitlines():
             if line and not line.startswith("#"):
@@ -77,7 +80,9 @@ def read_list() -> dict[Name, int]:
     return listed
 
 
-def problems(found: dict[Name, int], listed: dict[Name, int]) -> list[str]:
+def problems(
+    found: dict[tuple[str, str], int], listed: dict[tuple[str, str], int]
+) -> list[str]:
     messages = []
     for (file, name), size in sorted(found.items()):
         bound = listed.get((file, name), LIMIT)
@@ -85,11 +90,15 @@ def problems(found: dict[Name, int], listed: dict[Name, int]) -> list[str]:
             messages.append(f"{file}: {name} has {size} lines, more than {bound}")
     for (file, name), size in sorted(listed.items()):
         if found.get((file, name), 0) < size:
-            messages.append(f"{file}: {name} is shorter than listed: run this with --update")
+            messages.append(
+                f"{file}: {name} is shorter than listed: run this with --update"
+            )
     return messages
 
 
-def update(found: dict[Name, int], listed: dict[Name, int]) -> None:
+def update(
+    found: dict[tuple[str, str], int], listed: dict[tuple[str, str], int]
+) -> None:
     """Keep what is listed and still long, at the smaller size."""
     kept = {key: min(size, listed[key]) for key, size in found.items() if key in listed}
     lines = [f"{size} {file} {name}\n" for (file, name), size in sorted(kept.items())]

@@ -16,7 +16,9 @@ from pathlib import Path
 
 
 def guard_of(header: Path, source: Path) -> str:
-    words = [part.upper().replace("-", "_") for part in header.relative_to(source).parts]
+    words = [
+        part.upper().replace("-", "_") for part in header.relative_to(source).parts
+    ]
     return "SP_" + "_".join(words).replace(".", "_")
 
 
@@ -28,7 +30,14 @@ def problem_with(header: Path, source: Path) -> str:
         return f"{header}: the include guard is not {guard}"
     include = sysconfig.get_paths()["include"]
     compiler = os.environ.get("CC", "cc")
-    command = [compiler, "-std=gnu17", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-fsyntax-only"]
+    command = [
+        compiler,
+        "-std=gnu17",
+        "-D_GNU_SOURCE",
+        "-Wall",
+        "-Wextra",
+        "-fsyntax-only",
+    ]
     command += ["-I", str(source), "-isystem", include, "-x", "c", "-"]
     # Twice, so that the guard is tried too.
     program = f'#include "{header.relative_to(source)}"\n' * 2

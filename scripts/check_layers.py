@@ -1,6 +1,6 @@
 """Fail on an #include that goes up the layers, or sideways.
 
-    check_layers.py [SRC]
+check_layers.py [SRC]
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ def problems(source: Path) -> list[str]:
             continue
         layer = path.relative_to(source).parts[0]
         if layer not in layers.BUILT_ON:
-            found.append(f"{path}: folder '{layer}' is no layer (see scripts/layers.py)")
+            found.append(
+                f"{path}: folder '{layer}' is no layer (see scripts/layers.py)"
+            )
             continue
         allowed = layers.below(layer)
         text = path.read_text(encoding="utf-8")

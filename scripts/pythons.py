@@ -2,8 +2,8 @@
 
     pythons.py      one path a line, oldest first, one for each minor version
 
-Looked for: $SANDPIT_PYTHONS (paths, separated by ':'), python3.N on PATH, and what pyenv and
-uv have installed. Standard library only.
+Looked for: $SANDPIT_PYTHONS (paths, separated by ':'), python3.N on PATH, and what
+pyenv and uv have installed. Standard library only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def _candidates() -> list[str]:
 
 
 def _describe(path: str) -> tuple[tuple[int, int], str] | None:
-    """Version and real path of a usable CPython with headers; None for anything else."""
+    """Version and real path of a usable CPython with headers; None for anything
+    else."""
     try:
         done = subprocess.run(
             [path, "-I", "-c", _PROBE], capture_output=True, text=True, timeout=20

@@ -1,8 +1,8 @@
 """Everything that judges the text of the project without running it.
 
-    run_checks.py            every check
-    run_checks.py NAME...    some of them: format tidy layers headers complexity types lint
-    run_checks.py --write    lay out the C sources as `format` wants them
+run_checks.py            every check
+run_checks.py NAME...    some of them: format tidy layers headers complexity types lint
+run_checks.py --write    lay out the C sources as `format` wants them
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ TIDY_JOBS = max(1, os.cpu_count() or 1)
 
 
 def tracked(*patterns: str) -> list[str]:
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *patterns]
+    command = [
+        "git",
+        "ls-files",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+        *patterns,
+    ]
     answer = subprocess.run(
         command, cwd=setup.ROOT, capture_output=True, text=True, check=True
     )
@@ -48,7 +55,9 @@ def check_tidy() -> bool:
     listed = "\0".join(files).encode()
     done = subprocess.run(
         ["xargs", "-0", "-n", "4", "-P", str(TIDY_JOBS), *command],
-        cwd=setup.ROOT, input=listed, stderr=subprocess.PIPE,
+        cwd=setup.ROOT,
+        input=listed,
+        stderr=subprocess.PIPE,
     )
     # Its count of suppressed warnings goes to stderr; show that only with a finding.
     if done.returncode != 0:
@@ -72,7 +81,10 @@ def main() -> int:
     names = list(CHECKS) if write else sys.argv[1:] or list(CHECKS)
     unknown = [name for name in names if name not in CHECKS]
     if unknown:
-        print(f"no such check: {unknown[0]} (there are {', '.join(CHECKS)})", file=sys.stderr)
+        print(
+            f"no such check: {unknown[0]} (there are {', '.join(CHECKS)})",
+            file=sys.stderr,
+        )
         return 2
     failed = []
     try:

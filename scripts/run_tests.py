@@ -20,7 +20,11 @@ from pathlib import Path
 import setup
 import system_packages
 
-SANITIZE_OPTIONS = ("-Db_sanitize=address,undefined", "-Db_lundef=false", "-Dbuildtype=debug")
+SANITIZE_OPTIONS = (
+    "-Db_sanitize=address,undefined",
+    "-Db_lundef=false",
+    "-Dbuildtype=debug",
+)
 
 
 @dataclass
@@ -72,7 +76,8 @@ def run_pytest(name: str, arguments: list[str], total: Count) -> None:
 
 
 def install_libraries() -> None:
-    """numpy and the like, for the tests of ordinary programs, when SANDPIT_LIBRARIES asks."""
+    """numpy and the like, for the tests of ordinary programs, when SANDPIT_LIBRARIES
+    asks."""
     if os.environ.get("SANDPIT_LIBRARIES"):
         setup.install_packages(["libraries"])
 

@@ -2,8 +2,9 @@
 
     setup.py [demo|test|check|bench|real] ...
 
-Does only what is needed: a second call takes a fraction of a second unless sources changed.
-Standard library only, and any Python from 3.9: this is what a fresh machine runs first.
+Does only what is needed: a second call takes a fraction of a second unless sources
+changed. Standard library only, and any Python from 3.9: this is what a fresh machine
+runs first.
 """
 
 from __future__ import annotations
@@ -25,8 +26,20 @@ BUILD = ROOT / "build"
 PACKAGE_BUILD = BUILD / "package"
 TEST_BUILD = BUILD / "test"
 
-BUILD_TOOLS = ["meson-python>=0.17", "meson>=1.2", "ninja", "tomli; python_version < '3.11'"]
-SOURCES = ("src", "python", "policies", "meson.build", "meson_options.txt", "pyproject.toml")
+BUILD_TOOLS = [
+    "meson-python>=0.17",
+    "meson>=1.2",
+    "ninja",
+    "tomli; python_version < '3.11'",
+]
+SOURCES = (
+    "src",
+    "python",
+    "policies",
+    "meson.build",
+    "meson_options.txt",
+    "pyproject.toml",
+)
 
 SYSTEM = {
     "demo": system_packages.BUILD,
@@ -47,12 +60,20 @@ def run(title: str, command: list[object]) -> None:
     words = [str(word) for word in command]
     environment = {**os.environ, "PATH": f"{VENV / 'bin'}:{os.environ.get('PATH', '')}"}
     done = subprocess.run(
-        words, cwd=ROOT, env=environment, text=True, errors="replace",
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        words,
+        cwd=ROOT,
+        env=environment,
+        text=True,
+        errors="replace",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     if done.returncode != 0:
         shown = " ".join(words)
-        raise SetupFailed(f"{done.stdout}\n{title} failed (exit code {done.returncode}): {shown}")
+        raise SetupFailed(
+            f"{done.stdout}\n{title} failed (exit code {done.returncode}): {shown}"
+        )
 
 
 class Stamp:
@@ -107,7 +128,9 @@ def install_packages(groups: list[str]) -> None:
     value = "\n".join(wanted)
     if stamp.matches(value):
         return
-    print(f"installing Python packages: {', '.join(['build tools', *groups])}", flush=True)
+    print(
+        f"installing Python packages: {', '.join(['build tools', *groups])}", flush=True
+    )
     pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
     run("installing Python packages", [*pip, *wanted])
     stamp.write(value)
@@ -124,27 +147,43 @@ def read_extras() -> dict[str, list[str]]:
     )
     import json
 
-    answer = subprocess.run([PYTHON, "-c", code], cwd=ROOT, capture_output=True, check=True)
+    answer = subprocess.run(
+        [PYTHON, "-c", code], cwd=ROOT, capture_output=True, check=True
+    )
     extras: dict[str, list[str]] = json.loads(answer.stdout)
     return extras
 
 
 def build_options() -> list[str]:
-    """What every build of ours is configured with: an agent for each Python of the machine."""
-    found = [path for version, path in pythons.find().items()
-             if version != sys.version_info[:2]]
+    """What every build of ours is configured with: an agent for each Python of the
+    machine."""
+    found = [
+        path
+        for version, path in pythons.find().items()
+        if version != sys.version_info[:2]
+    ]
     return [f"-Dpythons={','.join(found)}"] if found else []
 
 
 def install_sandpit(options: list[str]) -> None:
-    """Build the project with pip into `.venv`; the build folder is kept, so it is incremental."""
+    """Build the project with pip into `.venv`; the build folder is kept, so it is
+    incremental."""
     stamp = Stamp("sandpit")
     value = digest_of([ROOT / name for name in SOURCES], *options)
     if stamp.matches(value):
         return
     first = not PACKAGE_BUILD.exists()
-    print("building sandpit" + (" (a minute, the first time)" if first else ""), flush=True)
-    command: list[object] = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]
+    print(
+        "building sandpit" + (" (a minute, the first time)" if first else ""),
+        flush=True,
+    )
+    command: list[object] = [
+        PYTHON,
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+    ]
     command += ["--no-build-isolation", "--no-deps", "--force-reinstall", "--no-index"]
     command += [f"--config-settings=build-dir={PACKAGE_BUILD}"]
     command += [f"--config-settings=setup-args={option}" for option in options]
@@ -185,7 +224,7 @@ def set_up(purpose: str) -> None:
 
 def main() -> int:
     purposes = sys.argv[1:] or ["demo"]
-    if sys.version_info < (3, 9):
+    if tuple(sys.version_info) < (3, 9):
         print("sandpit needs Python 3.9 or newer", file=sys.stderr)
         return 1
     try:

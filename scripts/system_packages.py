@@ -50,7 +50,10 @@ def _python_headers() -> bool:
 
 def _venv_module() -> bool:
     code = "import ensurepip, venv"
-    return subprocess.run([sys.executable, "-c", code], capture_output=True).returncode == 0
+    return (
+        subprocess.run([sys.executable, "-c", code], capture_output=True).returncode
+        == 0
+    )
 
 
 def _kernel_headers() -> bool:
@@ -82,7 +85,8 @@ CHECK = (Need("clang-tidy", "clang-tidy", _program("clang-tidy")),)
 
 
 class MissingPackages(Exception):
-    """Something is missing that this user cannot install; the text says what and how."""
+    """Something is missing that this user cannot install; the text says what and
+    how."""
 
 
 def _administrator() -> list[str] | None:
@@ -121,7 +125,8 @@ def ensure(needs: tuple[Need, ...]) -> None:
     if shutil.which("apt-get") is None:
         raise MissingPackages(
             f"missing: {names}\n"
-            f"install them (on Debian they are called: {' '.join(packages)}), then try again"
+            f"install them (on Debian they are called: {' '.join(packages)}), "
+            "then try again"
         )
     remedy = f"apt-get install {' '.join(packages)}"
     prefix = _administrator()

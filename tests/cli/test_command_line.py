@@ -1,4 +1,5 @@
-"""How the command line is read: what is an option, what is the program's, what is wrong."""
+"""How the command line is read: what is an option, what is the program's, what is
+wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +11,9 @@ import pytest
 
 
 def one_line(text: str) -> bool:
-    return text.startswith("sandpit: ") and text.endswith("\n") and text.count("\n") == 1
+    return (
+        text.startswith("sandpit: ") and text.endswith("\n") and text.count("\n") == 1
+    )
 
 
 def test_no_arguments_give_a_short_usage(sandpit):
@@ -54,7 +57,9 @@ def test_version_is_the_packages(sandpit):
         (["help", "nothing"], 2, "'nothing'"),
     ],
 )
-def test_wrong_command_line_is_one_clear_line(sandpit, tmp_path, arguments, status, says):
+def test_wrong_command_line_is_one_clear_line(
+    sandpit, tmp_path, arguments, status, says
+):
     done = sandpit(*arguments)
     assert done.returncode == status
     assert done.stdout == ""
@@ -94,7 +99,9 @@ def test_help_lists_every_command_and_each_has_its_own(sandpit):
     for name in names:
         done = sandpit(name, "--help")
         assert done.returncode == 0, name
-        assert f"sandpit {name}" in done.stdout or f"sandpit-trace {name}" in done.stdout
+        assert (
+            f"sandpit {name}" in done.stdout or f"sandpit-trace {name}" in done.stdout
+        )
         assert done.stderr == ""
         assert sandpit("help", name).stdout == done.stdout
 
@@ -120,7 +127,10 @@ def test_bash_completion_offers_commands_options_and_values(sandpit, program, tm
         )
         done = subprocess.run(
             ["bash", "--norc", "-c", code],
-            cwd=tmp_path, capture_output=True, text=True, check=True,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert done.stderr == ""
         return set(done.stdout.split())
@@ -138,7 +148,9 @@ def test_bash_completion_offers_commands_options_and_values(sandpit, program, tm
 def test_completion_names_every_option(sandpit, shell):
     help_text = sandpit("run", "--help").stdout
     script = sandpit("completion", shell).stdout
-    options = re.findall(r"--([a-z-]+)", help_text.split("options:")[1].split("example:")[0])
+    options = re.findall(
+        r"--([a-z-]+)", help_text.split("options:")[1].split("example:")[0]
+    )
     for option in options:
         assert (f"-l {option}" if shell == "fish" else f"--{option}") in script
 
@@ -160,8 +172,13 @@ def test_manual_page_formats_without_warnings(sandpit):
     page = sandpit("manual").stdout
     done = subprocess.run(
         ["groff", "-man", "-Tutf8", "-ww"],
-        input=page, text=True, capture_output=True, check=True,
+        input=page,
+        text=True,
+        capture_output=True,
+        check=True,
         env={**os.environ, "LC_ALL": "C.UTF-8"},
     )
     assert done.stderr == ""
-    assert "--fail-on-violation" in done.stdout.replace("\x08", "").replace("−", "-")
+    assert "--fail-on-violation" in done.stdout.replace("\x08", "").replace(
+        "\N{MINUS SIGN}", "-"
+    )

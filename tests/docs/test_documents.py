@@ -1,9 +1,10 @@
-"""README.md and docs/ tell the truth: their examples are executed, their links lead somewhere.
+"""README.md and docs/ tell the truth: their examples are executed, their links lead
+somewhere.
 
-A fenced block marked `console` is executed: each line that begins with "$ " is a command for
-bash, what follows is what it prints (`...` stands for anything). A block that follows
-`<!-- file: NAME -->` is written to that file first. The blocks of one document run in order, in
-one folder. Other blocks are not executed.
+A fenced block marked `console` is executed: each line that begins with "$ " is a
+command for bash, what follows is what it prints (`...` stands for anything). A block
+that follows `<!-- file: NAME -->` is written to that file first. The blocks of one
+document run in order, in one folder. Other blocks are not executed.
 """
 
 from __future__ import annotations
@@ -20,8 +21,13 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-LINKING = [*DOCUMENTS, *(ROOT / f"{name}.md" for name in (
-    "ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY"))]
+LINKING = [
+    *DOCUMENTS,
+    *(
+        ROOT / f"{name}.md"
+        for name in ("ARCHITECTURE", "CHANGELOG", "CONTRIBUTING", "SECURITY")
+    ),
+]
 
 BLOCK = re.compile(
     r"(?:<!-- file: (?P<file>\S+) -->\n)?^```(?P<language>\w*)\n(?P<body>.*?)^```$",
@@ -53,17 +59,27 @@ def examples_of(body: str, line: int) -> list[Example]:
 def environment() -> dict[str, str]:
     """The caller's, with the tests' own interpreter and program first."""
     folder = Path(sys.executable).parent
-    kept = {name: value for name, value in os.environ.items()
-            if not name.startswith(("SANDPIT_FORCE", "PYTHON"))}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("SANDPIT_FORCE", "PYTHON"))
+    }
     return {**kept, "PATH": f"{folder}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8"}
 
 
 def check(example: Example, before: int, folder: Path) -> int:
-    """Run one command and compare. `before` is the status of the one before, for `$?`."""
+    """Run one command and compare. `before` is the status of the one before, for
+    `$?`."""
     code = f"(exit {before})\n{example.command}"
     done = subprocess.run(
-        ["bash", "-c", code], cwd=folder, env=environment(), timeout=60,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        ["bash", "-c", code],
+        cwd=folder,
+        env=environment(),
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
     )
     flags = doctest.ELLIPSIS
     if not doctest.OutputChecker().check_output(example.expected, done.stdout, flags):
@@ -104,4 +120,6 @@ def test_command_line_document_names_every_option():
     done = subprocess.run([program, "run", "--help"], capture_output=True, text=True)
     options = done.stdout.split("options:")[1].split("example:")[0]
     named = re.findall(r"--[a-z-]+|(?<= )-[a-z](?=[ ,])", options)
-    assert [name for name in named if name not in ("-h", "--help") and name not in text] == []
+    assert [
+        name for name in named if name not in ("-h", "--help") and name not in text
+    ] == []
