@@ -24,6 +24,7 @@ struct sp_index {
     struct mark *marks; /* owned: one for every LINES_PER_MARK lines */
     size_t marks_count;
     size_t marks_capacity;
+    bool built;
     uint64_t lines;
     uint64_t events;
     struct sp_functions functions;
@@ -95,10 +96,11 @@ static int learn(struct sp_index *x, const char *line, size_t size,
     return 0;
 }
 
-static int build(struct sp_index *x, struct sp_fault *ret_fault)
+/* Goes through at most `lines_max` lines. */
+static int scan(struct sp_index *x, uint64_t lines_max, struct sp_fault *ret_fault)
 {
     struct sp_line_place place = {.number = 1};
-    for (;; place.number++) {
+    for (; place.number <= lines_max; place.number++) {
         const char *line;
         size_t size;
         struct sp_head head;
@@ -115,8 +117,26 @@ static int build(struct sp_index *x, struct sp_fault *ret_fault)
         place.offset += size + 1;
     }
     if (x->lines == 0)
-        return sp_fault_set(ret_fault, 1, 0, "not a trace");
+        return sp_fault_set(ret_fault, 1, 0,
+                            x->window.size == 0 ? "an empty file, not a trace" : "not a trace");
     return 0;
+}
+
+static void forget(struct sp_index *x)
+{
+    x->marks_count = 0;
+    x->lines = 0;
+    x->events = 0;
+    sp_functions_release(&x->functions);
+}
+
+int sp_index_build(struct sp_index *x, struct sp_fault *ret_fault)
+{
+    if (x->built)
+        return 0;
+    forget(x);
+    x->built = scan(x, UINT64_MAX, ret_fault) == 0;
+    return x->built ? 0 : -1;
 }
 
 int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_fault)
@@ -129,7 +149,7 @@ int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_f
     sp_window_init(&x->window, fd);
     sp_tape_init(&x->tape);
     sp_functions_init(&x->functions);
-    if (build(x, ret_fault) < 0) {
+    if (scan(x, 1, ret_fault) < 0) {
         sp_index_free(x);
         return -1;
     }
@@ -240,7 +260,7 @@ int sp_index_get(struct sp_index *x, uint64_t i, struct sp_read_event *ret_event
 {
     const char *line;
     size_t size;
-    SP_BUG_ON(i >= x->events);
+    SP_BUG_ON(!x->built || i >= x->events);
     if (go_to(x, i, &line, &size, ret_fault) < 0)
         return -1;
     const struct sp_line_place place = {x->at_line, x->at.offset};

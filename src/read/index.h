@@ -3,7 +3,7 @@
  * grows by 16 bytes for every 32 lines, and by the functions' names.
  *
  * Not for several threads at once, but for sp_index_positions(), which only reads what the
- * opening left behind.
+ * building left behind.
  */
 #ifndef SP_READ_INDEX_H
 #define SP_READ_INDEX_H
@@ -16,13 +16,16 @@
 struct sp_index;
 
 /* By name; or takes `fd` on success (a regular file, from its beginning, its position is of no
- * matter). -1 with *ret_fault. */
+ * matter). Only looks at the first line. -1 with *ret_fault. */
 int sp_index_open(const char *path, struct sp_index **ret_index, struct sp_fault *ret_fault);
 int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_fault);
 void sp_index_free(struct sp_index *x); /* NULL accepted */
+int sp_index_fd(const struct sp_index *x); /* borrowed; may be asked at once */
+
+/* Goes through the file, once; must have succeeded before anything below is asked. 0 or -1. */
+int sp_index_build(struct sp_index *x, struct sp_fault *ret_fault);
 
 uint64_t sp_index_count(const struct sp_index *x);
-int sp_index_fd(const struct sp_index *x); /* borrowed */
 
 /* The event at position `i` < count; pointers in it are valid until the next call. 0 or -1. */
 int sp_index_get(struct sp_index *x, uint64_t i, struct sp_read_event *ret_event,
