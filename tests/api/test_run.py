@@ -348,3 +348,11 @@ def test_error_of_the_program_has_its_class(
     for name, value in attributes.items():
         assert getattr(caught.value, name) == value
     del caught
+
+
+def test_run_works_inside_a_running_event_loop(fake, nothing_left):
+    # A notebook's cells run inside one.
+    async def cell():
+        return sandpit.run_string("pass").status
+
+    assert asyncio.run(cell()) == "ok"

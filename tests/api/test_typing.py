@@ -1,0 +1,79 @@
+"""Type checkers accept right calls of the package and reject wrong ones."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import sandpit
+from abilities import require
+
+ACCEPTED = """
+from __future__ import annotations
+import asyncio, pathlib, sys
+import sandpit
+from sandpit import PIPE, Result, Run, Violation
+
+result: Result = sandpit.run(pathlib.Path("s.py"), args=["a", pathlib.Path("b")])
+result = sandpit.run_string(b"pass", stdin=sys.stdin, trace=False, calls="all")
+result = sandpit.run_string("pass", stdin=b"x", files={"a": "b", "c": b"d"}, timeout=1)
+code: int = result.exit_code
+first: Violation = result.violations[0]
+text: bytes = result.read("name")
+saved: pathlib.Path = result.save("x.sptrace")
+
+async def main() -> Result:
+    run: Run = sandpit.start("s.py", stdin=PIPE)
+    if run.stdin is not None:
+        run.stdin.write(b"x")
+    async with run:
+        return await run
+
+try:
+    asyncio.run(main())
+except sandpit.HostError as error:
+    names: tuple[str, ...] = error.missing
+"""
+
+REJECTED = [
+    "sandpit.run_string(5)",
+    "sandpit.run('s.py', policy=5)",
+    "sandpit.run('s.py', 'positional')",
+    "sandpit.run('s.py', calls='some')",
+    "sandpit.run('s.py', trace=True)",
+    "sandpit.run('s.py', timeout='1')",
+    "sandpit.run('s.py').no_such_field",
+    "sandpit.run('s.py').status == 'unknown-word' and 1 + 'x'",
+]
+
+
+def check(code, tmp_path):
+    if importlib.util.find_spec("mypy") is None:
+        require("mypy", "mypy is not installed")
+    (tmp_path / "case.py").write_text(code)
+    package = str(Path(sandpit.__file__).parents[1])
+    return subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "case.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": package},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_right_calls_are_accepted(tmp_path):
+    done = check(ACCEPTED, tmp_path)
+    assert "case.py:" not in done.stdout, done.stdout
+
+
+def test_wrong_calls_are_rejected(tmp_path):
+    done = check("import sandpit\n" + "\n".join(REJECTED) + "\n", tmp_path)
+    lines = {
+        int(number) for number in re.findall(r"case\.py:(\d+): error", done.stdout)
+    }
+    assert lines == set(range(2, len(REJECTED) + 2)), done.stdout
