@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/json.h"
 #include "cli/commands.h"
+#include "plan/interpreter.h"
 #include "policy/policy.h"
 #include "run/agents_path.h"
 #include "sys/host.h"
@@ -31,8 +32,9 @@ struct finding {
     const char *remedy; /* NULL: nothing to do */
 };
 
-static void __attribute__((format(printf, 3, 4)))
-find(struct finding *f, enum state state, const char *format, ...)
+static void __attribute__((format(printf, 3, 4))) find(struct finding *f,
+                                                       enum state state,
+                                                       const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -162,11 +164,15 @@ static int list_agents(const char *folder, int minors[VERSIONS_MAX])
     return count;
 }
 
-static void find_agents(struct finding *f)
+struct agents {
+    int minors[VERSIONS_MAX]; /* of the versions that there is one for, ascending */
+    int count;
+};
+
+static void find_agents(struct finding *f, struct agents *ret_agents)
 {
     char folder[PATH_MAX];
     char list[256] = "";
-    int minors[VERSIONS_MAX];
     struct sp_error error = {0};
     f->name = "agent";
     if (sp_agents_path(folder, sizeof folder, &error) != 0) {
@@ -174,18 +180,67 @@ static void find_agents(struct finding *f)
         f->remedy = "install sandpit anew";
         return;
     }
-    int count = list_agents(folder, minors);
-    for (int i = 0; i < count; i++) {
+    ret_agents->count = list_agents(folder, ret_agents->minors);
+    for (int i = 0; i < ret_agents->count; i++) {
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s3.%d", i > 0 ? ", " : "",
-                 minors[i]);
+                 ret_agents->minors[i]);
     }
-    if (count == 0) {
+    if (ret_agents->count == 0) {
         find(f, MISSING, "none in %s", folder);
         f->remedy = "install sandpit anew, with a Python that has its headers";
         return;
     }
     find(f, PRESENT, "CPython %s in %s", list, folder);
+}
+
+/* ---- the interpreter -------------------------------------------------------------------- */
+
+/* The N of "python3.N" in one of the interpreter's own folders, 0 when none says. */
+static int interpreter_minor(const struct sp_interpreter *interpreter)
+{
+    static const char word[] = "/python3.";
+    const char *root = interpreter->roots;
+    while (*root != '\0') {
+        const char *at = strstr(root, word);
+        if (at != NULL)
+            return (int)strtol(at + sizeof word - 1, NULL, 10);
+        root += strlen(root) + 1;
+    }
+    return 0;
+}
+
+static bool has_agent(const struct agents *agents, int minor)
+{
+    for (int i = 0; i < agents->count; i++)
+        if (agents->minors[i] == minor)
+            return true;
+    return false;
+}
+
+static void find_interpreter(struct finding *f, const char *asked,
+                             const struct agents *agents)
+{
+    struct sp_interpreter interpreter;
+    struct sp_error error = {0};
+    f->name = "python3";
+    if (sp_interpreter_find(asked, &interpreter, &error) != 0) {
+        find(f, MISSING, "%s", error.message);
+        f->remedy = "name one with --python";
+        return;
+    }
+    int minor = interpreter_minor(&interpreter);
+    if (minor > 0 && has_agent(agents, minor)) {
+        find(f, PRESENT, "%s, CPython 3.%d", interpreter.path, minor);
+    } else if (minor > 0) {
+        find(f, MISSING, "%s, CPython 3.%d, for which there is no agent",
+             interpreter.path, minor);
+        f->remedy =
+            "name another with --python, or build sandpit where it has its headers";
+    } else {
+        find(f, PARTLY, "%s, of a version that its folders do not tell",
+             interpreter.path);
+    }
 }
 
 /* ---- the report ------------------------------------------------------------------------- */
@@ -197,22 +252,25 @@ struct report {
     struct finding memory;
     struct finding agents;
     struct finding trace;
+    struct finding interpreter;
 };
 
-#define FINDINGS 5
+#define FINDINGS 6
 struct section {
     const char *title; /* NULL: goes on with the one before */
     const struct finding *finding;
 };
 
-static void make_report(struct report *r)
+static void make_report(struct report *r, const char *python)
 {
+    struct agents agents = {0};
     sp_host_probe(&r->host, SP_HOST_FULL);
     find_landlock(&r->landlock, &r->host);
     find_listener(&r->listener, &r->host);
     find_memory(&r->memory, &r->host);
-    find_agents(&r->agents);
+    find_agents(&r->agents, &agents);
     find_trace_file(&r->trace, &r->host);
+    find_interpreter(&r->interpreter, python, &agents);
 }
 
 static void list_sections(const struct report *r, struct section sections[FINDINGS])
@@ -222,6 +280,7 @@ static void list_sections(const struct report *r, struct section sections[FINDIN
     sections[2] = (struct section){"recorded by", &r->memory};
     sections[3] = (struct section){NULL, &r->agents};
     sections[4] = (struct section){NULL, &r->trace};
+    sections[5] = (struct section){"interpreter of a run", &r->interpreter};
 }
 
 static int count_missing(const struct section *sections)
@@ -263,6 +322,8 @@ static void print_text(const struct report *r, const struct section *sections,
     int missing = count_missing(sections);
     if (missing == 0)
         printf("\nEvery policy can be enforced and recorded here.\n");
+    else if (r->interpreter.state == MISSING)
+        printf("\nNothing can be run with this interpreter.\n");
     else
         printf("\n%d missing: a run is refused unless --allow-degraded names it.\n",
                missing);
@@ -348,7 +409,7 @@ int sp_cli_doctor(const void *options, int argc, char **argv)
     if (argc > 0)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "doctor takes no argument: '%s'",
                             argv[0]);
-    make_report(&report);
+    make_report(&report, o->python);
     list_sections(&report, sections);
     if (o->json)
         print_json(&report, sections);

@@ -194,6 +194,7 @@ static int store(const struct sp_option *option, const char *value, void *values
         *(bool *)field = true;
         return 0;
     }
+    SP_BUG_ON(value == NULL);
     if (*value == '\0' && !option->takes_rest)
         return sp_fail(reterr, SP_E_USAGE, "%s: the %s is empty",
                        spelling_of(option).text, option->argument);

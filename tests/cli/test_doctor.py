@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -24,6 +25,7 @@ def test_doctor_on_this_machine_finds_every_layer(sandpit):
         "arguments": "yes",
         "agent": "yes",
         "trace": "yes",
+        "python3": "yes",
     }
 
 
@@ -67,3 +69,15 @@ def test_doctor_colours_only_when_asked_or_on_a_terminal(sandpit):
     assert "\x1b" not in sandpit("doctor").stdout
     assert "\x1b" in sandpit("doctor", "--color=always").stdout
     assert "\x1b" in sandpit("doctor", "--color=always", env={"NO_COLOR": "1"}).stdout
+
+
+def test_doctor_looks_at_the_interpreter_it_is_told(sandpit):
+    done = sandpit("doctor", "--json", "--python", sys.executable)
+    assert done.returncode == 0
+    version = f"CPython {sys.version_info[0]}.{sys.version_info[1]}"
+    assert version in json.loads(done.stdout)["layers"]["python3"]["detail"]
+    absent = sandpit("doctor", "--json", "--python", "/absent/python3")
+    assert absent.returncode == 1
+    layer = json.loads(absent.stdout)["layers"]["python3"]
+    assert layer["state"] == "no"
+    assert "/absent/python3" in layer["detail"]
