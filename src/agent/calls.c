@@ -1,0 +1,137 @@
+/* What the rest of the agent calls (agent.h), and what every version needs. */
+#include "agent/calls.h"
+
+#include <string.h>
+
+#include "agent/calls_fold.h"
+#include "agent/natives.h"
+
+#if PY_VERSION_HEX >= 0x030c0000
+#define Py_BUILD_CORE 1
+#include <internal/pycore_interp.h>
+#endif
+
+#define TAMPERS_MAX 16
+
+void sp_calls_tamper(const char *text)
+{
+    static const char *told[TAMPERS_MAX];
+    static unsigned count;
+    for (unsigned i = 0; i < count; i++)
+        if (told[i] == text)
+            return;
+    if (count < TAMPERS_MAX && sp_lane_owned()) {
+        told[count++] = text;
+        sp_lane_message(SP_MSG_TAMPER, text, strnlen(text, SP_TAMPER_TEXT_MAX));
+    }
+}
+
+/* Calls below this one, by the interpreter's own count. */
+static uint32_t depth_of(PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    int depth = state->py_recursion_limit - state->py_recursion_remaining;
+#elif PY_VERSION_HEX >= 0x030b0000
+    int depth = state->recursion_limit - state->recursion_remaining;
+#else
+    int depth = state->recursion_depth;
+#endif
+    return depth > 1 ? (uint32_t)depth - 1 : 0;
+}
+
+/* A frame that the interpreter has not entered yet is not among the thread's. */
+void sp_calls_tell_first(struct sp_function *function, sp_frame *frame)
+{
+    PyThreadState *state = PyThreadState_Get();
+    sp_frame *caller = sp_frame_top(state);
+    function->told = 1;
+    if (caller && frame && caller == frame)
+        caller = sp_frame_back(caller);
+    uint32_t caller_id = caller ? sp_function_of(sp_frame_code(caller), caller)->id : 0;
+    sp_fold_tell(function->id, caller_id, depth_of(state), 0);
+}
+
+/* ---- the agent's other parts call ----------------------------------------------------------- */
+
+static void start(PyInterpreterState *interpreter)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    (void)interpreter;
+    sp_monitor_start();
+#else
+    if (sp_agent.calls == SP_CALLS_ALL)
+        sp_profile_start(interpreter);
+    else
+        sp_frame_start(interpreter);
+#endif
+}
+
+void sp_calls_start(void)
+{
+    if (!sp_lane_ready() || !sp_functions_start())
+        return;
+    sp_natives_start();
+    sp_fold_open();
+    start(PyThreadState_Get()->interp);
+}
+
+void sp_calls_thread(void)
+{
+#if PY_VERSION_HEX < 0x030c0000
+    if (sp_functions_index < 0 || !PyGILState_Check())
+        return;
+    PyInterpreterState *interpreter = PyThreadState_Get()->interp;
+    sp_frame_check(interpreter);
+    if (sp_profile_used())
+        sp_profile_start(interpreter);
+#endif
+}
+
+/* An interpreter with a GIL of its own cannot share what the main one's guards: that its calls
+ * are missing is counted. */
+static bool has_own_lock(PyInterpreterState *interpreter)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    return interpreter->ceval.own_gil;
+#else
+    (void)interpreter;
+    return false;
+#endif
+}
+
+void sp_calls_interpreter(PyInterpreterState *interpreter)
+{
+    if (sp_functions_index < 0)
+        return;
+    if (has_own_lock(interpreter) || !sp_functions_start()) {
+        if (sp_lane.ring)
+            __atomic_fetch_add(&sp_lane.ring->fold_lost, 1, __ATOMIC_RELAXED);
+        return;
+    }
+    start(interpreter);
+}
+
+void sp_calls_forked(void)
+{
+    if (sp_functions_index >= 0)
+        sp_fold_open();
+}
+
+int sp_calls_audit(const char *event, PyObject *args)
+{
+    (void)args;
+#if PY_VERSION_HEX < 0x030c0000
+    PyThreadState *state = PyThreadState_Get();
+    sp_frame_check(state->interp);
+    if (sp_profile_used() && strcmp(event, "sys.setprofile") == 0)
+        sp_profile_expect(state);
+#else
+    (void)event;
+#endif
+    return 0;
+}
+
+/* Counts and words are in the lane as soon as they are made: nothing is pending. */
+void sp_calls_stop(void)
+{
+}

@@ -1,0 +1,264 @@
+/* Calls by sys.monitoring, from 3.12 on.
+ *
+ * Callbacks are C functions that leave no exception behind and answer DISABLE to nothing but
+ * events of a place in code: the interpreter takes a callback away for one slip. Events are
+ * switched on once, before threads exist.
+ */
+#include "agent/calls.h"
+
+#if PY_VERSION_HEX >= 0x030c0000
+
+#include "agent/calls_fold.h"
+#include "agent/calls_shim.h"
+#include "agent/natives.h"
+
+static int tool = -1;
+static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference */
+static long event_call;
+
+#define CALLBACK(name)                                                                  \
+    static PyObject *name(PyObject *self __attribute__((unused)), PyObject *const *args, \
+                          Py_ssize_t count __attribute__((unused)))
+
+static inline struct sp_function *function_of(PyObject *const *args)
+{
+    return sp_function_of((PyCodeObject *)args[0], NULL);
+}
+
+/* ---- all: each call and return is a word ------------------------------------------------------ */
+
+static inline void word(uint32_t id, uint32_t what)
+{
+    if (__builtin_expect(id == 0 || !sp_lane_word(id | what), 0))
+        sp_fold_lost(1);
+}
+
+CALLBACK(all_start)
+{
+    word(function_of(args)->id, 0);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(all_resume)
+{
+    word(function_of(args)->id, SP_WORD_RESUME);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(all_return)
+{
+    word(function_of(args)->id, SP_WORD_RETURN);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(all_yield)
+{
+    word(function_of(args)->id, SP_WORD_RETURN | SP_WORD_RESUME);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(all_unwind)
+{
+    word(function_of(args)->id, SP_WORD_RETURN | SP_WORD_RAISED);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(all_call)
+{
+    if (!sp_native_not(args[2]))
+        word(sp_native_id(args[2]), 0);
+    Py_RETURN_NONE;
+}
+
+/* Some versions tell the end of calls whose begin they did not tell: of Python functions. */
+CALLBACK(all_call_return)
+{
+    if (!sp_native_not(args[2]))
+        word(sp_native_id(args[2]), SP_WORD_RETURN);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(all_call_raise)
+{
+    if (!sp_native_not(args[2]))
+        word(sp_native_id(args[2]), SP_WORD_RETURN | SP_WORD_RAISED);
+    Py_RETURN_NONE;
+}
+
+/* ---- folded ------------------------------------------------------------------------------------- */
+
+static void local_calls(PyCodeObject *code)
+{
+    PyObject *module = PySys_GetObject("monitoring");
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *done = module ? sp_monitoring_local(module, tool, code, event_call) : NULL;
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, trace);
+}
+
+/* Reviewed code shows which C functions it calls: once for each place, so its code is
+ * instrumented for that when it first runs. */
+static __attribute__((noinline)) void first_of_reviewed(struct sp_function *function,
+                                                        PyObject *code)
+{
+    function->told = 1;
+    if (function->reviewed)
+        local_calls((PyCodeObject *)code);
+}
+
+CALLBACK(folded_start)
+{
+    struct sp_function *function = function_of(args);
+    if (sp_unlikely(!function->told))
+        first_of_reviewed(function, args[0]);
+    sp_fold_enter(function, false);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(folded_resume)
+{
+    sp_fold_enter(function_of(args), true);
+    Py_RETURN_NONE;
+}
+
+CALLBACK(folded_end)
+{
+    sp_fold_leave(function_of(args));
+    Py_RETURN_NONE;
+}
+
+CALLBACK(folded_call)
+{
+    if (!sp_native_not(args[2]) && sp_lane_ready()) {
+        long offset = PyLong_AsLong(args[1]);
+        int line = PyCode_Addr2Line((PyCodeObject *)args[0], (int)offset);
+        sp_fold_tell(sp_native_id(args[2]), function_of(args)->id, sp_fold_height(),
+                     line > 0 ? (uint32_t)line : 0);
+    }
+    return Py_NewRef(disable);
+}
+
+/* ---- first -------------------------------------------------------------------------------------- */
+
+CALLBACK(first_start)
+{
+    struct sp_function *function = function_of(args);
+    if (!function->told)
+        sp_calls_tell_first(function, sp_frame_top(PyThreadState_Get()));
+    return Py_NewRef(disable);
+}
+
+/* ---- switching on -------------------------------------------------------------------------------------- */
+
+struct callback {
+    const char *event;
+    PyMethodDef def;
+};
+#define ON(event, name)                                                                 \
+    {event, {"callback", (PyCFunction)(void (*)(void))(name), METH_FASTCALL, NULL}}
+
+static struct callback callbacks_all[] = {
+    ON("PY_START", all_start),
+    ON("PY_RESUME", all_resume),
+    ON("PY_THROW", all_resume),
+    ON("PY_RETURN", all_return),
+    ON("PY_YIELD", all_yield),
+    ON("PY_UNWIND", all_unwind),
+    ON("CALL", all_call),
+    ON("C_RETURN", all_call_return),
+    ON("C_RAISE", all_call_raise),
+    {0},
+};
+static struct callback callbacks_folded[] = {
+    ON("PY_START", folded_start),
+    ON("PY_RESUME", folded_resume),
+    ON("PY_THROW", folded_resume),
+    ON("PY_RETURN", folded_end),
+    ON("PY_YIELD", folded_end),
+    ON("PY_UNWIND", folded_end),
+    ON("CALL", folded_call),
+    {0},
+};
+static struct callback callbacks_first[] = {ON("PY_START", first_start), {0}};
+
+static long event_number(PyObject *module, const char *name)
+{
+    PyObject *events = PyObject_GetAttrString(module, "events");
+    PyObject *number = events ? PyObject_GetAttrString(events, name) : NULL;
+    long event = number ? PyLong_AsLong(number) : -1;
+    Py_XDECREF(number);
+    Py_XDECREF(events);
+    return event;
+}
+
+/* The callback objects are nobody's to find: the garbage collector does not list them. */
+static bool register_one(PyObject *module, struct callback *c, long event)
+{
+    PyObject *function = PyCFunction_New(&c->def, NULL);
+    if (!function)
+        return false;
+    if (PyObject_GC_IsTracked(function))
+        PyObject_GC_UnTrack(function);
+    PyObject *before = sp_monitoring_register(module, tool, event, function);
+    Py_DECREF(function);
+    Py_XDECREF(before);
+    return before != NULL;
+}
+
+static struct callback *callbacks(void)
+{
+    return sp_agent.calls == SP_CALLS_ALL      ? callbacks_all
+           : sp_agent.calls == SP_CALLS_FOLDED ? callbacks_folded
+                                               : callbacks_first;
+}
+
+static bool register_all(PyObject *module)
+{
+    long events = 0;
+    event_call = event_number(module, "CALL");
+    for (struct callback *c = callbacks(); c->event; c++) {
+        long event = event_number(module, c->event);
+        if (event <= 0 || !register_one(module, c, event))
+            return false;
+        events |= event;
+    }
+    if (sp_agent.calls == SP_CALLS_FOLDED)
+        events &= ~event_call; /* a matter of single code objects */
+    PyObject *done = sp_monitoring_events(module, tool, events);
+    Py_XDECREF(done);
+    return done != NULL;
+}
+
+static bool take_tool(PyObject *module)
+{
+    static const int order[] = {4, 3, 5};
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        if (tool >= 0 && order[i] != tool)
+            continue; /* the same in every interpreter */
+        PyObject *done = sp_monitoring_use(module, order[i], "sandpit");
+        if (done) {
+            Py_DECREF(done);
+            tool = order[i];
+            return true;
+        }
+        PyErr_Clear();
+    }
+    return false;
+}
+
+bool sp_monitor_start(void)
+{
+    PyObject *module = PySys_GetObject("monitoring");
+    if (!module || !sp_shim_open(module) || !take_tool(module))
+        return false;
+    if (!disable)
+        disable = PyObject_GetAttrString(module, "DISABLE");
+    bool good = disable && register_all(module);
+    if (PyErr_Occurred())
+        PyErr_Clear();
+    sp_shim_install(tool);
+    return good;
+}
+
+#endif

@@ -1,0 +1,81 @@
+#include "agent/qualname.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/code.h"
+
+static const char *text_keep(PyObject *text, char *buffer, size_t room, size_t *ret_size)
+{
+    const char *view = sp_text_view(text, ret_size);
+    if (*ret_size > room)
+        *ret_size = room;
+    memcpy(buffer, view, *ret_size);
+    return buffer;
+}
+
+#if PY_VERSION_HEX >= 0x030b0000
+
+const char *sp_qualname(PyCodeObject *code, char *buffer, size_t room, size_t *ret_size)
+{
+    return text_keep(code->co_qualname, buffer, room, ret_size);
+}
+
+void sp_qualname_learn(PyCodeObject *code)
+{
+    (void)code;
+}
+
+#else
+
+#define NESTING_MAX 20
+#define NAME_BYTES 480u
+
+/* The name, hung on the code objects for which it is not the plain one. */
+static Py_ssize_t names = -1;
+
+const char *sp_qualname(PyCodeObject *code, char *buffer, size_t room, size_t *ret_size)
+{
+    void *name = NULL;
+    if (names < 0 || _PyCode_GetExtra((PyObject *)code, names, &name) < 0 || !name)
+        return text_keep(code->co_name, buffer, room, ret_size);
+    *ret_size = strnlen(name, room);
+    memcpy(buffer, name, *ret_size);
+    return buffer;
+}
+
+/* Names what lies in `code`, whose own qualified name and a dot are `prefix`. The compiler
+ * says "<locals>" below functions, which alone have fast local variables. */
+static void learn(PyCodeObject *code, const char *prefix, int nesting)
+{
+    PyObject *constants = code->co_consts;
+    if (nesting == NESTING_MAX || !PyTuple_Check(constants))
+        return;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(constants); i++) {
+        PyCodeObject *inner = (PyCodeObject *)PyTuple_GET_ITEM(constants, i);
+        if (!PyCode_Check(inner))
+            continue;
+        char name[NAME_BYTES], below[NAME_BYTES];
+        size_t size;
+        const char *plain = sp_text_view(inner->co_name, &size);
+        snprintf(name, sizeof name, "%s%.*s", prefix, (int)size, plain);
+        bool function = inner->co_flags & CO_OPTIMIZED;
+        snprintf(below, sizeof below, "%.*s%s", (int)sizeof below - 12, name,
+                 function ? ".<locals>." : ".");
+        char *kept = *prefix ? strdup(name) : NULL;
+        if (kept && _PyCode_SetExtra((PyObject *)inner, names, kept) < 0)
+            free(kept);
+        learn(inner, below, nesting + 1);
+    }
+}
+
+void sp_qualname_learn(PyCodeObject *code)
+{
+    if (names < 0)
+        names = _PyEval_RequestCodeExtraIndex(free);
+    if (names >= 0)
+        learn(code, "", 0);
+}
+
+#endif
