@@ -100,19 +100,29 @@ def _administrator() -> list[str] | None:
     return ["sudo"] if sys.stdin.isatty() else None
 
 
-def _apt(prefix: list[str], *arguments: str) -> bool:
+def _apt(prefix: list[str], *arguments: str) -> str:
+    """Run apt-get; what it complained about when it failed, "" when it did not."""
     command = [*prefix, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get"]
     command += ["-q", "-y", "-o", "DPkg::Lock::Timeout=300", *arguments]
-    done = subprocess.run(command, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
-    return done.returncode == 0
+    done = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    )
+    if done.returncode == 0:
+        return ""
+    return done.stdout.strip() or f"apt-get ended with exit code {done.returncode}"
 
 
-def _install(packages: list[str], prefix: list[str]) -> bool:
+def _install(packages: list[str], prefix: list[str]) -> str:
     arguments = ["install", "--no-install-recommends", *packages]
     # The lists may be absent or older than the archive: then one update and once more.
-    return _apt(prefix, *arguments) or (
-        _apt(prefix, "update") and _apt(prefix, *arguments)
-    )
+    if not _apt(prefix, *arguments):
+        return ""
+    return _apt(prefix, "update") or _apt(prefix, *arguments)
 
 
 def ensure(needs: tuple[Need, ...]) -> None:
@@ -133,8 +143,11 @@ def ensure(needs: tuple[Need, ...]) -> None:
     if prefix is None:
         raise MissingPackages(f"missing: {names}\ninstall them as root: {remedy}")
     print(f"installing system packages: {' '.join(packages)}", flush=True)
-    if not _install(packages, prefix):
-        raise MissingPackages(f"could not install: {names}\ntry yourself: {remedy}")
+    complaint = _install(packages, prefix)
+    if complaint:
+        raise MissingPackages(
+            f"{complaint}\ncould not install: {names}\ntry yourself: {remedy}"
+        )
     still = [need.name for need in missing if not need.present()]
     if still:
         raise MissingPackages(f"still missing after installing: {', '.join(still)}")
