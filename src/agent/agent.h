@@ -33,6 +33,8 @@ struct sp_agent {
     enum sp_calls_level calls;
     bool program; /* the program itself runs (a cpython.run_* event was seen) */
     bool ended;   /* finalisation has begun: no Python object may be touched any more */
+    char package[128];        /* with -m: the named package, "" otherwise */
+    size_t package_size;
     PyInterpreterState *main; /* the main interpreter, known from the first audit event on */
 };
 
@@ -43,6 +45,13 @@ extern struct sp_agent sp_agent;
 const char *sp_agent_text(uint32_t offset);
 
 /* ---- provided by calls_*.c ------------------------------------------------------------ */
+
+#pragma weak sp_calls_start
+#pragma weak sp_calls_thread
+#pragma weak sp_calls_interpreter
+#pragma weak sp_calls_forked
+#pragma weak sp_calls_audit
+#pragma weak sp_calls_stop
 
 /* Switches call tracing on, at sp_agent.calls, when the program starts (GIL held). */
 void sp_calls_start(void);

@@ -26,12 +26,13 @@ PyCodeObject *sp_frame_code(sp_frame *frame); /* borrowed, never NULL */
 PyObject *sp_frame_globals(sp_frame *frame);  /* borrowed, may be NULL */
 PyObject *sp_frame_argument(sp_frame *frame, int index); /* borrowed, NULL when unbound */
 int sp_frame_line(sp_frame *frame);           /* 0 when unknown */
+int sp_frame_position(sp_frame *frame);       /* the instruction, in bytes */
 
 enum sp_origin {
     SP_ORIGIN_LIBRARY,   /* under {python} */
     SP_ORIGIN_REVIEWED,
     SP_ORIGIN_TEXT,      /* "<string>" and the like: as the first caller that has a file */
-    SP_ORIGIN_MACHINERY, /* the interpreter's frozen import system: looked through */
+    SP_ORIGIN_MACHINERY, /* importlib, runpy: import for their callers, looked through */
 };
 
 /* By the code's file name alone, remembered per name object. */
@@ -50,9 +51,22 @@ sp_frame *sp_frame_importer(sp_frame *top);
  * raising; points into the object or into a static buffer until the next call. */
 const char *sp_text_view(PyObject *text, size_t *ret_size);
 
+/* A stack as text, innermost first; a slot holds little more. */
+struct sp_stack_text {
+    size_t size;
+    char bytes[1200];
+};
+
+/* Adds "file:line name\n", or nothing when it does not fit whole. */
+void sp_stack_line(struct sp_stack_text *stack, PyCodeObject *code, int line);
+
 /* Adds at (AT_FILE, AT_LINE) of the innermost reviewed frame; and the stack, innermost
  * first, at most 16 frames. */
 void sp_record_at(struct sp_lane_record *r);
+
+/* Begins the scratch record with operation and at, which a slot shall hold even where it
+ * has no room for a long path. */
+struct sp_lane_record *sp_record_act(enum sp_kind kind, const char *operation);
 void sp_record_stack(struct sp_lane_record *r);
 
 #endif

@@ -11,6 +11,7 @@
 
 #include "agent/agent.h"
 #include "agent/channel.h"
+#include "agent/native.h"
 #include "agent/side.h"
 
 /* The supervisor makes room before it answers a WAIT; if it did not even then, it never will. */
@@ -30,7 +31,11 @@ static uint64_t lost; /* messages that found no room since the last LOST message
 
 uint32_t sp_lane_thread_learn(void)
 {
+    bool first = sp_lane_thread == 0;
     sp_lane_thread = (uint32_t)syscall(SYS_gettid);
+    /* The main thread's end is the process's. */
+    if (first && sp_lane_thread != (uint32_t)getpid())
+        sp_native_thread_seen();
     return sp_lane_thread;
 }
 
@@ -80,6 +85,7 @@ static void use_ring(struct sp_ring *ring)
     sp_lane.last_ticks = 0;
     sp_lane.last_tid = 0;
     sp_lane.kicked = 0;
+    sp_lane.pid = (uint32_t)getpid();
     sp_lane.ring = ring;
 }
 
@@ -138,7 +144,7 @@ bool sp_lane_ready_slowly(void)
         use_ring(ring);
     }
     munmap(parents, parents_bytes);
-    if (ring && sp_agent.program)
+    if (sp_calls_forked && ring && sp_agent.program)
         sp_calls_forked();
     return ring != NULL;
 }

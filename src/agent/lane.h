@@ -35,6 +35,7 @@ struct sp_lane_hot {
     uint32_t kicked;     /* 1: KICK was sent since the ring was last less than half full */
     uint32_t side_holder; /* thread that holds the lock of side.h */
     uint32_t serial;      /* of the last act announced */
+    uint32_t pid;         /* whose lane it is */
 };
 
 extern union sp_lane_page {
