@@ -32,12 +32,13 @@ void sp_bpf_load_nr(struct sp_bpf *bpf)
 
 void sp_bpf_load_low(struct sp_bpf *bpf, unsigned argument)
 {
-    load(bpf, offsetof(struct seccomp_data, args) + 8u * argument);
+    load(bpf, offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t));
 }
 
 void sp_bpf_load_high(struct sp_bpf *bpf, unsigned argument)
 {
-    load(bpf, offsetof(struct seccomp_data, args) + 8u * argument + 4u);
+    load(bpf, offsetof(struct seccomp_data, args) + argument * sizeof(uint64_t) +
+                  sizeof(uint32_t));
 }
 
 void sp_bpf_place(struct sp_bpf *bpf, unsigned label)

@@ -60,15 +60,17 @@ static const struct range personality_harmless[] = {
     {0xffffffff, 0xffffffff}, /* the query */
 };
 
+/* TIOCSCTTY is not among them: a new session gets a controlling terminal by opening one too,
+ * pty.fork() needs it, and nothing can be typed into it. */
 static const struct range ioctl_dangerous[] = {
     {0x125d, 0x127f}, /* BLKROSET to BLKZEROOUT; the supervisor knows the getters */
     {0x4c00, 0x4c0a}, /* LOOP_SET_FD to LOOP_CONFIGURE */
     {0x4c80, 0x4c82}, /* LOOP_CTL_ADD, REMOVE, GET_FREE */
-    {0x540e, 0x540e}, /* TIOCSCTTY: a terminal of one's own to type into */
     {0x5412, 0x5412}, /* TIOCSTI */
     {0x541c, 0x541d}, /* TIOCLINUX, TIOCCONS */
     {0x5423, 0x5423}, /* TIOCSETD: line disciplines, much attacked */
     {0x8901, 0x8902}, /* FIOSETOWN, SIOCSPGRP: as fcntl_owner */
+    {0xaa00, 0xaa00}, /* USERFAULTFD_IOC_NEW: as userfaultfd */
     {0xae00, 0xae01}, /* KVM_GET_API_VERSION, KVM_CREATE_VM: all else needs these */
     {0x400454ca, 0x400454ca}, /* TUNSETIFF */
     {0xc0045877, 0xc0045878}, /* FIFREEZE, FITHAW */
@@ -77,7 +79,7 @@ static const struct range ioctl_dangerous[] = {
 
 static const struct range ioctl_harmless[] = {
     {0x5401, 0x540b},         /* TCGETS to TCFLSH */
-    {0x540f, 0x5411},         /* TIOCGPGRP, TIOCSPGRP, TIOCOUTQ */
+    {0x540e, 0x5411},         /* TIOCSCTTY, TIOCGPGRP, TIOCSPGRP, TIOCOUTQ */
     {0x5413, 0x5414},         /* TIOCGWINSZ, TIOCSWINSZ */
     {0x541b, 0x541b},         /* FIONREAD */
     {0x5421, 0x5422},         /* FIONBIO, TIOCNOTTY */

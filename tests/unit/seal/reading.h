@@ -26,7 +26,7 @@ static inline bool reading_ioctl_dangerous(uint32_t request)
 {
     return (request >= 0x125d && request <= 0x127f) ||
            (request >= 0x4c00 && request <= 0x4c0a) ||
-           (request >= 0x4c80 && request <= 0x4c82) || request == 0x540e ||
+           (request >= 0x4c80 && request <= 0x4c82) || request == 0xaa00 ||
            request == 0x5412 || request == 0x541c || request == 0x541d ||
            request == 0x5423 || request == 0x8901 || request == 0x8902 ||
            request == 0xae00 || request == 0xae01 || request == 0x400454ca ||
@@ -50,7 +50,7 @@ static inline bool reading_ioctl_harmless(uint32_t request)
     case 0x80086601:
     case 0x802c542a:
     case 0x5401 ... 0x540b:
-    case 0x540f ... 0x5411:
+    case 0x540e ... 0x5411:
     case 0x5413 ... 0x5414:
     case 0x8903 ... 0x8907:
     case 0x8910 ... 0x8939:
@@ -154,12 +154,17 @@ static inline uint32_t reading_treated(struct sp_call_treatment t,
 /* The row of a number, NULL if there is none. */
 static inline const struct sp_call_rule *reading_row(bool aarch64, uint32_t nr)
 {
-    for (size_t i = 0; i < sp_call_rules_count; i++) {
+    static const struct sp_call_rule *rows[2][SP_CALLS_MAX];
+    static bool filled;
+    for (size_t i = 0; !filled && i < sp_call_rules_count; i++) {
         const struct sp_call_rule *row = &sp_call_rules[i];
-        if ((int64_t)(aarch64 ? row->nr_aarch64 : row->nr_x86_64) == (int64_t)nr)
-            return row;
+        if (row->nr_x86_64 >= 0)
+            rows[0][row->nr_x86_64] = row;
+        if (row->nr_aarch64 >= 0)
+            rows[1][row->nr_aarch64] = row;
     }
-    return NULL;
+    filled = true;
+    return nr < SP_CALLS_MAX ? rows[aarch64][nr] : NULL;
 }
 
 static inline uint32_t reading_of(const struct sp_filter_features *f,
