@@ -2,10 +2,10 @@
  *
  * Theory of operation
  * -------------------
- * Two domains, one inside the other. The supervisor enters D1 before it makes the guest;
- * the guest inherits D1 and enters D2. A process may look into those of its own or an
- * inner domain only: so the supervisor reads the guest's memory, and the guest reads
- * nobody's.
+ * Two domains, one inside the other. The supervisor enters D1 before it makes the
+ * guest; the guest inherits D1 and enters D2. A process may look into those of its own
+ * or an inner domain only: so the supervisor reads the guest's memory, and the guest
+ * reads nobody's.
  *
  *   compile  pure: features -> struct sp_landlock, masked by the kernel's ABI
  *   build    makes the ruleset's descriptor; in the supervisor, before the guest exists
@@ -75,10 +75,10 @@ int sp_landlock_build(const struct sp_landlock *landlock, int *ret_fd,
 int sp_landlock_enter(int ruleset) SP_MUST_CHECK;
 
 /* For the child, inside D2: proves that it cannot reach the supervisor. That proves the
- * domain, as long as nothing else is in the way: the supervisor has the same user and no
- * more capabilities than the child, and is dumpable still. `scoped`: as
- * sp_landlock_scoped(). Async-signal-safe. 0, or -1 when the supervisor can be reached: the
- * child must not go on. */
+ * domain, as long as nothing else is in the way: the supervisor has the same user and
+ * no more capabilities than the child, and is dumpable still. `scoped`: as
+ * sp_landlock_scoped(). Async-signal-safe. 0, or -1 when the supervisor can be reached:
+ * the child must not go on. */
 int sp_landlock_self_test(pid_t supervisor, bool scoped) SP_MUST_CHECK;
 
 #endif

@@ -16,9 +16,9 @@
 
 #include "base/error.h"
 
-/* Below 256 every jump is in reach of BPF's 8-bit offsets. What costs start-up time is less
- * the length than the longest path: at loading, the kernel walks the program once for each
- * call number (a chain of 100 takes four times as long as our tree of 200). */
+/* Below 256 every jump is in reach of BPF's 8-bit offsets. What costs start-up time is
+ * less the length than the longest path: at loading, the kernel walks the program once
+ * for each call number (a chain of 100 takes four times as long as our tree of 200). */
 #define SP_FILTER_MAX 250u
 
 enum sp_filter_arch {

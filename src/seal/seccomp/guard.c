@@ -60,8 +60,8 @@ static const struct range personality_harmless[] = {
     {0xffffffff, 0xffffffff}, /* the query */
 };
 
-/* TIOCSCTTY is not among them: a new session gets a controlling terminal by opening one too,
- * pty.fork() needs it, and nothing can be typed into it. */
+/* TIOCSCTTY is not among them: a new session gets a controlling terminal by opening one
+ * too, pty.fork() needs it, and nothing can be typed into it. */
 static const struct range ioctl_dangerous[] = {
     {0x125d, 0x127f}, /* BLKROSET to BLKZEROOUT; the supervisor knows the getters */
     {0x4c00, 0x4c0a}, /* LOOP_SET_FD to LOOP_CONFIGURE */

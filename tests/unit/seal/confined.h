@@ -1,5 +1,6 @@
-/* Children for the live tests: a supervisor in its domain and a guest inside it, both without
- * capabilities, and the test process outside of both as the one who must not be reached.
+/* Children for the live tests: a supervisor in its domain and a guest inside it, both
+ * without capabilities, and the test process outside of both as the one who must not be
+ * reached.
  */
 #ifndef SP_TESTS_UNIT_SEAL_CONFINED_H
 #define SP_TESTS_UNIT_SEAL_CONFINED_H
@@ -14,8 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As the product does before it makes a guest: root that keeps its capabilities passes some
- * of Landlock's checks. */
+/* As the product does before it makes a guest: root that keeps its capabilities passes
+ * some of Landlock's checks. */
 static inline void confined_drop(void)
 {
     struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};

@@ -1,5 +1,6 @@
-/* A machine that runs BPF as seccomp does, written from the meaning of the instructions and
- * not from the generator. It also keeps the rules that the kernel checks at loading.
+/* A machine that runs BPF as seccomp does, written from the meaning of the instructions
+ * and not from the generator. It also keeps the rules that the kernel checks at
+ * loading.
  */
 #ifndef SP_TESTS_UNIT_SEAL_MACHINE_H
 #define SP_TESTS_UNIT_SEAL_MACHINE_H
@@ -28,8 +29,8 @@ static inline bool machine_condition(uint16_t op, uint32_t a, uint32_t k)
     }
 }
 
-/* Runs to a return; MACHINE_BROKEN when the program leaves its code or uses what seccomp
- * does not have. */
+/* Runs to a return; MACHINE_BROKEN when the program leaves its code or uses what
+ * seccomp does not have. */
 static inline uint64_t machine_run(const struct sock_filter *code, size_t count,
                                    const struct seccomp_data *data, unsigned *steps)
 {

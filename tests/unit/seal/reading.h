@@ -1,5 +1,5 @@
-/* The table of calls, read as a person would: what a filter of given features has to return
- * for a call. Shares the table with the product, but none of its code.
+/* The table of calls, read as a person would: what a filter of given features has to
+ * return for a call. Shares the table with the product, but none of its code.
  */
 #ifndef SP_TESTS_UNIT_SEAL_READING_H
 #define SP_TESTS_UNIT_SEAL_READING_H

@@ -52,8 +52,8 @@ static void test_no_gap_among_the_newer_calls(void **state)
     }
 }
 
-/* The call between agent and supervisor is in the table, is not a real one, and is always
- * notified. */
+/* The call between agent and supervisor is in the table, is not a real one, and is
+ * always notified. */
 static void test_our_own_call_has_its_row(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Every compiled filter against the table: all features, all numbers, arguments at the edges
- * where a careless comparison goes wrong.
+/* Every compiled filter against the table: all features, all numbers, arguments at the
+ * edges where a careless comparison goes wrong.
  */
 #include "requires.h"
 

@@ -1,5 +1,5 @@
-/* The Landlock domains: compiled for every ABI, and in force for every ABI that this kernel
- * can play.
+/* The Landlock domains: compiled for every ABI, and in force for every ABI that this
+ * kernel can play.
  */
 #include "requires.h"
 
@@ -105,7 +105,8 @@ static void test_grants_are_cut_to_what_is_handled(void **state)
                      SP_E_POLICY);
 }
 
-/* ---- in force ------------------------------------------------------------------------- */
+/* ---- in force
+ * ------------------------------------------------------------------------- */
 
 /* What lies outside: a process, its listening TCP socket, its abstract Unix socket. */
 struct outside {
@@ -340,7 +341,8 @@ static void test_domains_hold_under_every_abi(void **state)
     tidy(&outside);
 }
 
-/* ---- the self-test tells ----------------------------------------------------------------- */
+/* ---- the self-test tells
+ * ----------------------------------------------------------------- */
 
 static void check_unconfined(const void *argument)
 {
@@ -384,7 +386,8 @@ static void test_the_self_test_tells_a_domain_without_the_scope(void **state)
     assert_int_equal(confined_run(run_scopeless, &parent), 0);
 }
 
-/* ---- rules on paths -------------------------------------------------------------------- */
+/* ---- rules on paths
+ * -------------------------------------------------------------------- */
 
 static void run_granted(const void *argument)
 {

@@ -1,5 +1,5 @@
-/* Loaded filters, on this kernel: who is notified of what, and what holds when nobody is
- * there to answer.
+/* Loaded filters, on this kernel: who is notified of what, and what holds when nobody
+ * is there to answer.
  */
 #include "requires.h"
 
@@ -41,7 +41,8 @@ static void require_listener(void)
     sp_test_requires("listener", host.listener);
 }
 
-/* ---- a guest and its supervisor ------------------------------------------------------------ */
+/* ---- a guest and its supervisor
+ * ------------------------------------------------------------ */
 
 /* Shared with the guest, which also shares our table of descriptors. */
 struct stage {
@@ -135,7 +136,8 @@ static struct audience perform(void (*act)(void), int answer, bool alone)
     return audience;
 }
 
-/* ---- what guests do ---------------------------------------------------------------------- */
+/* ---- what guests do
+ * ---------------------------------------------------------------------- */
 
 static void act_denied(void)
 {
@@ -225,8 +227,8 @@ static void test_a_guest_gets_no_listener_but_may_filter_itself(void **state)
     assert_int_equal(seen.count, 1);
 }
 
-/* The newest listener wins: a guest with one of its own, once ours is gone, would answer
- * itself. And without ours every notified call fails. */
+/* The newest listener wins: a guest with one of its own, once ours is gone, would
+ * answer itself. And without ours every notified call fails. */
 static void act_alone(void)
 {
     if (load_allowing(8) >= 0 || errno != EBUSY)
@@ -246,7 +248,8 @@ static void test_a_dead_supervisor_leaves_nothing_open(void **state)
     assert_int_equal(WEXITSTATUS(seen.status), 7);
 }
 
-/* ---- foreign calls ----------------------------------------------------------------------- */
+/* ---- foreign calls
+ * ----------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 static void act_foreign(void)
@@ -274,7 +277,8 @@ static void test_foreign_calls_end_the_process(void **state)
 }
 #endif
 
-/* ---- without a listener -------------------------------------------------------------------- */
+/* ---- without a listener
+ * -------------------------------------------------------------------- */
 
 static void run_without_listener(const void *argument)
 {

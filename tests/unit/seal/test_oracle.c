@@ -1,9 +1,9 @@
-/* The same rules by two hands: a part of the table given to libseccomp, its filter and ours
- * run on the same calls.
+/* The same rules by two hands: a part of the table given to libseccomp, its filter and
+ * ours run on the same calls.
  *
- * The part is what libseccomp can say: rows without a guard, and guards that test bits of one
- * int. Its release may not know the newest calls; those are left out. Not linked into the
- * product: see tree.c and filter.h for why we make our own.
+ * The part is what libseccomp can say: rows without a guard, and guards that test bits
+ * of one int. Its release may not know the newest calls; those are left out. Not linked
+ * into the product: see tree.c and filter.h for why we make our own.
  */
 #include "requires.h"
 

@@ -1,7 +1,7 @@
 /* What each policy does with the calls that matter, one row a fact, with the reason.
  *
- * The other tests derive what they expect from the table of calls; this one says it anew, so
- * that a wrong row in the table is found.
+ * The other tests derive what they expect from the table of calls; this one says it
+ * anew, so that a wrong row in the table is found.
  */
 #include "requires.h"
 
