@@ -142,7 +142,7 @@ static int agent_minor(const char *name)
 {
     int minor = 0;
     int end = 0;
-    if (sscanf(name, "agent-3.%d.so%n", &minor, &end) == 1 && end > 0 &&
+    if (sscanf(name, "sandpit-agent-3.%d.so%n", &minor, &end) == 1 && end > 0 &&
         name[end] == '\0')
         return minor;
     return 0;
