@@ -36,18 +36,35 @@ static void ask_names(struct sp_host *host)
     snprintf(host->arch, sizeof(host->arch), "%.15s", name.machine);
 }
 
+static void assume(struct sp_host *host)
+{
+    host->wait_killable = true;
+    host->sync_wake = true;
+    host->addfd_send = true;
+    host->pidfd_getfd = true;
+    host->process_vm_readv = true;
+    host->memory_file = true;
+    host->tmpfile = true;
+}
+
+static void try_all(struct sp_host *host)
+{
+    int errata = sp_sys_landlock_create(NULL, 0, SP_LANDLOCK_QUERY_ERRATA);
+    host->landlock_errata = errata > 0 ? (unsigned)errata : 0;
+    sp_trial_child(host);
+    sp_trial_places(host);
+}
+
 void sp_host_probe(struct sp_host *ret_host, enum sp_host_depth depth)
 {
     memset(ret_host, 0, sizeof(*ret_host));
     ask_landlock(ret_host);
     ask_seccomp(ret_host);
     ask_names(ret_host);
-    if (depth == SP_HOST_FULL) {
-        int errata = sp_sys_landlock_create(NULL, 0, SP_LANDLOCK_QUERY_ERRATA);
-        ret_host->landlock_errata = errata > 0 ? (unsigned)errata : 0;
-        sp_trial_child(ret_host);
-        sp_trial_places(ret_host);
-    }
+    if (depth == SP_HOST_FULL)
+        try_all(ret_host);
+    else
+        assume(ret_host);
     sp_host_lower(ret_host, getenv("SANDPIT_FORCE"));
 }
 

@@ -21,10 +21,11 @@ struct sp_host {
     char kernel[65];
     char arch[16];
 
-    /* ---- SP_HOST_FULL, otherwise 0 ---- */
+    /* ---- tried at SP_HOST_FULL ---- */
 
-    /* As the kernel reports them; nothing depends on it. */
-    unsigned landlock_errata;
+    /* At SP_HOST_LAUNCH these are taken to be there: whoever uses one has another way when
+     * it fails. SANDPIT_FORCE makes them take it. */
+
     /* Notified calls wait uninterrupted (5.19). */
     bool wait_killable;
     /* Wake-ups on the caller's core (6.6). */
@@ -35,12 +36,17 @@ struct sp_host {
     bool pidfd_getfd;
     bool process_vm_readv;
     bool memory_file;
+    /* O_TMPFILE in the current folder. */
+    bool tmpfile;
+
+    /* ---- SP_HOST_FULL, otherwise 0 ---- */
+
+    /* As the kernel reports them; nothing depends on it. */
+    unsigned landlock_errata;
     /* A process without privileges may make one. */
     bool user_namespaces;
     /* A group that limits processes can be made below ours. */
     bool cgroup_writable;
-    /* O_TMPFILE in the current folder. */
-    bool tmpfile;
 };
 
 enum sp_host_depth {
