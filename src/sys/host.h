@@ -23,8 +23,8 @@ struct sp_host {
 
     /* ---- tried at SP_HOST_FULL ---- */
 
-    /* At SP_HOST_LAUNCH these are taken to be there: whoever uses one has another way when
-     * it fails. SANDPIT_FORCE makes them take it. */
+    /* At SP_HOST_LAUNCH these are taken to be there: whoever uses one has another way
+     * when it fails. SANDPIT_FORCE makes them take it. */
 
     /* Notified calls wait uninterrupted (5.19). */
     bool wait_killable;
