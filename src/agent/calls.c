@@ -1,4 +1,5 @@
 /* What the rest of the agent calls (agent.h), and what every version needs. */
+#define Py_BUILD_CORE 1 /* an interpreter's own lock, its count of levels */
 #include "agent/calls.h"
 
 #include <string.h>
@@ -7,7 +8,6 @@
 #include "agent/natives.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
-#define Py_BUILD_CORE 1
 #include <internal/pycore_interp.h>
 #endif
 

@@ -1,6 +1,5 @@
 #include "agent/qualname.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,9 +44,32 @@ const char *sp_qualname(PyCodeObject *code, char *buffer, size_t room, size_t *r
     return buffer;
 }
 
+/* A name on its way down; what does not fit is cut. */
+struct name {
+    size_t size;
+    char text[NAME_BYTES];
+};
+
+static void append(struct name *name, const char *text, size_t size)
+{
+    size_t room = sizeof name->text - 1 - name->size;
+    if (size > room)
+        size = room;
+    memcpy(name->text + name->size, text, size);
+    name->size += size;
+    name->text[name->size] = '\0';
+}
+
+static void keep(PyCodeObject *code, const struct name *name)
+{
+    char *kept = strdup(name->text);
+    if (kept && _PyCode_SetExtra((PyObject *)code, names, kept) < 0)
+        free(kept);
+}
+
 /* Names what lies in `code`, whose own qualified name and a dot are `prefix`. The compiler
  * says "<locals>" below functions, which alone have fast local variables. */
-static void learn(PyCodeObject *code, const char *prefix, int nesting)
+static void learn(PyCodeObject *code, const struct name *prefix, int nesting)
 {
     PyObject *constants = code->co_consts;
     if (nesting == NESTING_MAX || !PyTuple_Check(constants))
@@ -56,17 +78,15 @@ static void learn(PyCodeObject *code, const char *prefix, int nesting)
         PyCodeObject *inner = (PyCodeObject *)PyTuple_GET_ITEM(constants, i);
         if (!PyCode_Check(inner))
             continue;
-        char name[NAME_BYTES], below[NAME_BYTES];
+        struct name name = *prefix;
         size_t size;
         const char *plain = sp_text_view(inner->co_name, &size);
-        snprintf(name, sizeof name, "%s%.*s", prefix, (int)size, plain);
-        bool function = inner->co_flags & CO_OPTIMIZED;
-        snprintf(below, sizeof below, "%.*s%s", (int)sizeof below - 12, name,
-                 function ? ".<locals>." : ".");
-        char *kept = *prefix ? strdup(name) : NULL;
-        if (kept && _PyCode_SetExtra((PyObject *)inner, names, kept) < 0)
-            free(kept);
-        learn(inner, below, nesting + 1);
+        append(&name, plain, size);
+        if (prefix->size > 0)
+            keep(inner, &name);
+        const char *below = inner->co_flags & CO_OPTIMIZED ? ".<locals>." : ".";
+        append(&name, below, strlen(below));
+        learn(inner, &name, nesting + 1);
     }
 }
 
@@ -75,7 +95,7 @@ void sp_qualname_learn(PyCodeObject *code)
     if (names < 0)
         names = _PyEval_RequestCodeExtraIndex(free);
     if (names >= 0)
-        learn(code, "", 0);
+        learn(code, &(struct name){0}, 0);
 }
 
 #endif

@@ -43,14 +43,14 @@ static char *escape(char *to, unsigned char c)
     return unicode_escape(to, c);
 }
 
-void sp_json_string(struct sp_buffer *b, const char *text, size_t size)
+bool sp_json_chars(struct sp_buffer *b, const char *text, size_t size, bool replace)
 {
     const unsigned char *p = (const unsigned char *)text;
-    char *start = sp_buffer_reserve(b, size * 6 + 2);
+    bool clean = true;
+    char *start = sp_buffer_reserve(b, size * 6);
     if (start == NULL)
-        return;
+        return false;
     char *to = start;
-    *to++ = '"';
     for (size_t i = 0; i < size;) {
         unsigned char c = p[i];
         if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
@@ -59,22 +59,46 @@ void sp_json_string(struct sp_buffer *b, const char *text, size_t size)
             continue;
         }
         size_t n = sequence(p + i, size - i);
-        if (n == 0)
-            to = unicode_escape(to, 0xdc00u | c);
-        else if (n == 1)
+        if (n == 0) {
+            clean = false;
+            to = unicode_escape(to, replace ? 0xfffdu : 0xdc00u | c);
+        } else if (n == 1) {
             to = escape(to, c);
-        else if (n == 2 && c == 0xc2 && p[i + 1] < 0xa0)
+        } else if (n == 2 && c == 0xc2 && p[i + 1] < 0xa0) {
             to = unicode_escape(to, p[i + 1]);
-        else if (n == 3 && c == 0xe2 && p[i + 1] == 0x80 && (p[i + 2] | 1) == 0xa9)
+        } else if (n == 3 && c == 0xe2 && p[i + 1] == 0x80 && (p[i + 2] | 1) == 0xa9) {
             to = unicode_escape(to, 0x2000u | (p[i + 2] & 0x3f));
-        else {
+        } else {
             memcpy(to, p + i, n);
             to += n;
         }
         i += n == 0 ? 1 : n;
     }
-    *to++ = '"';
     sp_buffer_advance(b, (size_t)(to - start));
+    return clean;
+}
+
+void sp_json_string(struct sp_buffer *b, const char *text, size_t size)
+{
+    if (sp_buffer_reserve(b, size * 6 + 2) == NULL)
+        return;
+    sp_buffer_append(b, "\"", 1);
+    (void)sp_json_chars(b, text, size, false);
+    sp_buffer_append(b, "\"", 1);
+}
+
+size_t sp_json_whole(const char *text, size_t size)
+{
+    /* At most the three bytes after a lead byte can be missing. */
+    for (size_t back = 1; back <= 3 && back <= size; back++) {
+        unsigned char c = (unsigned char)text[size - back];
+        size_t length = c >= 0xf0 ? 4 : c >= 0xe0 ? 3 : c >= 0xc0 ? 2 : 1;
+        if (c >= 0xc0)
+            return length > back ? size - back : size;
+        if (c < 0x80)
+            break;
+    }
+    return size;
 }
 
 void sp_json_uint(struct sp_buffer *b, uint64_t value)

@@ -9,12 +9,21 @@
 #ifndef SP_BASE_JSON_H
 #define SP_BASE_JSON_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
 
 void sp_json_string(struct sp_buffer *b, const char *text, size_t size); /* quotes included */
+
+/* The same without quotes. `replace`: a byte that is no UTF-8 becomes U+FFFD instead; the result
+ * is false when there was one. */
+bool sp_json_chars(struct sp_buffer *b, const char *text, size_t size, bool replace);
+
+/* How much of a longer text can be taken without cutting a UTF-8 sequence at its end. */
+size_t sp_json_whole(const char *text, size_t size);
+
 void sp_json_uint(struct sp_buffer *b, uint64_t value);
 void sp_json_int(struct sp_buffer *b, int64_t value);
 

@@ -40,6 +40,11 @@ static const struct sp_option run_options[] = {
      .argument = "PATH",
      .offset = RUN(python),
      .help = "the interpreter to run it with"},
+    {.name = "python-option",
+     .type = SP_OPTION_TEXTS,
+     .argument = "OPT",
+     .offset = RUN(python_options),
+     .help = "an option for the interpreter, as -I or -Xdev"},
     /* what it may do */
     {.name = "policy",
      .type = SP_OPTION_POLICY,

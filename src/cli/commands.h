@@ -41,6 +41,7 @@ struct sp_run_options {
     bool no_trace;
     int calls;          /* enum sp_calls_level */
     const char *python; /* NULL: find one */
+    struct sp_texts python_options; /* for the interpreter itself, before the program */
     bool json;
     bool quiet;
     bool fail_on_violation;

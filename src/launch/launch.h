@@ -47,6 +47,7 @@ struct sp_launch {
     bool listener;          /* load the filter with a listener */
     const sigset_t *mask;   /* signal mask that we were started with */
     bool pipe_ignored;      /* SIGPIPE was ignored when we were started */
+    bool child_ignored;     /* SIGCHLD likewise */
 };
 
 /* The descriptor that the channel is handed in at. */

@@ -38,7 +38,9 @@ static _Noreturn void fail(struct sp_launch_report *report, enum sp_stage stage,
 static void restore_signals(const struct sp_launch *launch)
 {
     struct sigaction pipe_action = {.sa_handler = launch->pipe_ignored ? SIG_IGN : SIG_DFL};
+    struct sigaction child_action = {.sa_handler = launch->child_ignored ? SIG_IGN : SIG_DFL};
     sigaction(SIGPIPE, &pipe_action, NULL);
+    sigaction(SIGCHLD, &child_action, NULL);
     sigprocmask(SIG_SETMASK, launch->mask, NULL);
 }
 

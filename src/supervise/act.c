@@ -43,7 +43,8 @@ bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act, struct sp_cla
     unsigned at = SP_SLOTS;
     for (unsigned i = 0; i < SP_SLOTS; i++) {
         struct slot_head head;
-        if (!slot_head(&lane->ring->slots[i], &head) || head.tid != tid || head.act != act
+        if (!slot_head(&lane->ring->slots[i], &head) || (tid != 0 && head.tid != tid)
+            || head.act != act
             || head.serial == lane->taken[i])
             continue;
         if (at == SP_SLOTS || newer(head.serial, best.serial)) {

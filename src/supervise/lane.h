@@ -70,7 +70,8 @@ bool sp_lane_drain(struct sp_lane *lane, struct sp_trace_writer *w, size_t words
  * folded calls. Nothing is written for the lane afterwards. */
 void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w);
 
-/* The newest act of that class which thread `tid` announced and which was not yet taken.
+/* The newest act of that class which thread `tid` (0: any) announced and which was not yet
+ * taken.
  * It is taken by this call, but for SP_ACT_LOOKUP, which stands until sp_lane_lookup_end().
  * False when there is none; *ret_claim is then untouched. */
 bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act, struct sp_claim *ret_claim);

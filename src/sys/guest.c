@@ -93,6 +93,18 @@ static ssize_t read_file(const char *name, char *to, size_t size)
     return n;
 }
 
+/* What follows the program's name in /proc/PID/stat: the name, in parentheses, may hold
+ * anything, so that the last ')' ends it. NULL when the process is gone. */
+static char *stat_fields(pid_t pid, char *text, size_t size)
+{
+    char name[40];
+    snprintf(name, sizeof name, "/proc/%d/stat", pid);
+    if (read_file(name, text, size) <= 0)
+        return NULL;
+    char *after = strrchr(text, ')');
+    return after != NULL && after[1] == ' ' && after[2] != '\0' ? after + 3 : NULL;
+}
+
 bool sp_guest_ids(pid_t tid, struct sp_guest_ids *ret_ids)
 {
     char name[40];
@@ -104,21 +116,37 @@ bool sp_guest_ids(pid_t tid, struct sp_guest_ids *ret_ids)
     if (tgid == NULL)
         return false;
     struct sp_guest_ids ids = {.pid = (pid_t)strtol(tgid + 6, NULL, 10)};
-    snprintf(name, sizeof name, "/proc/%d/stat", ids.pid);
-    if (read_file(name, text, sizeof text) <= 0)
+    char *at = stat_fields(ids.pid, text, sizeof text);
+    if (at == NULL)
         return false;
-    /* The program's name, in parentheses, may hold anything: the last ')' ends it. */
-    const char *after = strrchr(text, ')');
-    if (after == NULL)
-        return false;
-    char *at;
-    ids.parent = (pid_t)strtol(after + 4, &at, 10);
+    ids.parent = (pid_t)strtol(at, &at, 10);
     ids.group = (pid_t)strtol(at, &at, 10);
     ids.session = (pid_t)strtol(at, &at, 10);
     for (int field = 7; field <= 22; field++)
         ids.start_ticks = strtoull(at, &at, 10);
     *ret_ids = ids;
     return true;
+}
+
+uint64_t sp_guest_image(pid_t pid)
+{
+    char text[1024];
+    char *at = stat_fields(pid, text, sizeof text);
+    uint64_t start_stack = 0;
+    for (int field = 4; at != NULL && field <= 28; field++)
+        start_stack = strtoull(at, &at, 10);
+    return start_stack;
+}
+
+pid_t sp_guest_pidfd_target(pid_t tid, int fd)
+{
+    char name[60];
+    char text[512];
+    snprintf(name, sizeof name, "/proc/%d/fdinfo/%d", tid, fd);
+    if (read_file(name, text, sizeof text) <= 0)
+        return 0;
+    const char *pid = strstr(text, "\nPid:");
+    return pid != NULL ? (pid_t)strtol(pid + 5, NULL, 10) : 0;
 }
 
 static bool link_text(const char *name, char to[PATH_MAX])

@@ -33,6 +33,13 @@ bool sp_guest_cwd(pid_t tid, char to[PATH_MAX]);
 bool sp_guest_fd_path(pid_t tid, int fd, char to[PATH_MAX]);
 bool sp_guest_exe(pid_t pid, char to[PATH_MAX]);
 
+/* A number that changes when the process becomes another program (0 when it cannot be told):
+ * the stack of a fresh image begins elsewhere. */
+uint64_t sp_guest_image(pid_t pid);
+
+/* The process that a pidfd held by the thread refers to, 0 if it is none. */
+pid_t sp_guest_pidfd_target(pid_t tid, int fd);
+
 /* The inode of the socket that the thread's descriptor `fd` is, 0 if it is none. */
 uint64_t sp_guest_socket(pid_t tid, int fd);
 

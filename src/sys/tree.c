@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,4 +93,25 @@ bool sp_tree_contains(pid_t pid)
         pid = ids.parent;
     }
     return false;
+}
+
+/* COMPAT(kernel 6.15 headers): struct pidfd_info and its ioctl, as far as they are used. */
+struct pidfd_info {
+    uint64_t mask;
+    uint64_t cgroup;
+    uint32_t ids[11];
+    int32_t exit_code;
+};
+#define PIDFD_INFO_EXIT 8u
+#define PIDFD_GET_INFO _IOWR(0xFF, 11, struct pidfd_info)
+
+void sp_pidfd_exit_status(int pidfd, int *ret_code, int *ret_signal)
+{
+    struct pidfd_info info = {.mask = PIDFD_INFO_EXIT};
+    if (ioctl(pidfd, PIDFD_GET_INFO, &info) != 0 || (info.mask & PIDFD_INFO_EXIT) == 0)
+        return;
+    if (WIFSIGNALED(info.exit_code))
+        *ret_signal = WTERMSIG(info.exit_code);
+    else
+        *ret_code = WEXITSTATUS(info.exit_code);
 }

@@ -15,4 +15,8 @@ bool sp_tree_kill(uint64_t deadline_ns, void (*on_reaped)(void *context, pid_t p
 /* Whether `pid` is a descendant of the calling process. */
 bool sp_tree_contains(pid_t pid);
 
+/* How the process behind a pidfd ended, where the kernel tells (6.15); *ret_code stays as it is
+ * when it does not. Either an exit code or a signal is filled in. */
+void sp_pidfd_exit_status(int pidfd, int *ret_code, int *ret_signal);
+
 #endif

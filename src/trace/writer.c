@@ -258,6 +258,8 @@ static bool store_closed(struct sp_trace_writer *w, size_t covered)
 
 static void checkpoint(struct sp_trace_writer *w)
 {
+    if (w->losses.count > 0)
+        tell_losses(w, VITAL);
     put_head(w, SP_KIND_CHECKPOINT, SP_LAYER_SUPERVISOR, w->t_ns, 0, 0);
     const size_t covered = w->line.size;
     if (!has_room(w, covered + 256, true)) /* a later one covers this block too */
@@ -292,7 +294,7 @@ static void begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer la
     w->kind = kind;
     if (w->silent)
         return;
-    if (w->losses.count > 0)
+    if (w->missing > 0)
         tell_losses(w, is_vital(kind) ? VITAL : ORDINARY);
     put_head(w, kind, layer, t_ns, pid, tid);
 }
@@ -424,10 +426,11 @@ void sp_trace_flush(struct sp_trace_writer *w, bool force)
     SP_BUG_ON(w->state == STATE_EVENT || w->state == STATE_END);
     if (w->silent || w->state == STATE_FINISHED)
         return;
-    if (w->losses.count > 0)
+    if (w->missing > 0)
         tell_losses(w, ORDINARY);
     const bool due = sp_clock_ns() - w->block_clock_ns >= w->options.checkpoint_interval_ns;
-    if (w->seq > w->block_seq && w->missing == 0 && (force || due))
+    const bool any = w->seq > w->block_seq || w->losses.count > 0;
+    if (any && w->missing == 0 && (force || due))
         checkpoint(w);
     sp_sink_flush(&w->sink);
 }

@@ -89,7 +89,7 @@ struct sp_trace_run {
 void sp_trace_run(struct sp_trace_writer *w, const struct sp_trace_run *run);
 
 /* Counts events as lost that never reached the writer (a ring that could not hold them, and
- * the like). A `lost` line tells of them before the next event, or at the next flush. */
+ * the like). A `lost` line tells of them, by reason, before the next checkpoint. */
 void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, const char *reason);
 
 /* Writes out what is buffered; with a checkpoint when one is due, or when `force` and there

@@ -1,0 +1,271 @@
+/* `sandpit run-spec FD`: how the Python package, or any other language, asks for a run.
+ *
+ * FD is one end of a Unix stream socket. One JSON object in a line comes in; lines with events
+ * go out, the last one with the result or an error. Whatever else comes in, and the socket's
+ * closing, ends the run. Nothing of the request stands in an argv.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buffer.h"
+#include "base/scope.h"
+#include "cli/commands.h"
+#include "run/result.h"
+#include "run/run.h"
+
+extern char **environ;
+
+#define SPEC_BYTES_MAX (256u << 20)
+
+static int read_line(int fd, struct sp_buffer *to, struct sp_error *reterr)
+{
+    for (;;) {
+        char *room = sp_buffer_reserve(to, 65536);
+        if (room == NULL)
+            return sp_fail(reterr, SP_E_USAGE, "the request is too large");
+        /* Not beyond the line: what follows is for the supervisor. */
+        ssize_t n = recv(fd, room, 65536, MSG_PEEK);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return sp_fail(reterr, SP_E_USAGE, "no request came on descriptor %d", fd);
+        const char *end = memchr(room, '\n', (size_t)n);
+        size_t take = end != NULL ? (size_t)(end - room) + 1 : (size_t)n;
+        if (recv(fd, room, take, 0) != (ssize_t)take)
+            return sp_fail_errno(reterr, SP_E_USAGE, "the request cannot be read");
+        sp_buffer_advance(to, take);
+        if (end != NULL)
+            return 0;
+    }
+}
+
+/* A text, or {"base64": "..."} for bytes that are none. The result is owned by the caller; NULL
+ * when the value is neither. */
+static char *take_text(const json_t *value)
+{
+    if (json_is_string(value))
+        return json_string_length(value) == strlen(json_string_value(value))
+                   ? strdup(json_string_value(value))
+                   : NULL;
+    const char *encoded = json_string_value(json_object_get(value, "base64"));
+    if (encoded == NULL)
+        return NULL;
+    size_t size = strlen(encoded);
+    size_t length;
+    char *text = malloc(size + 1);
+    if (text == NULL || sodium_base642bin((unsigned char *)text, size, encoded, size, NULL, &length,
+                                          NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
+        free(text);
+        return NULL;
+    }
+    text[length] = '\0';
+    if (strlen(text) != length) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static int bad(const char *key, struct sp_error *reterr)
+{
+    return sp_fail(reterr, SP_E_USAGE, "the request's '%s' is missing or of the wrong kind", key);
+}
+
+/* A text or null; stays allocated for the life of the process. */
+static int optional_text(const json_t *spec, const char *key, const char **ret_text,
+                         struct sp_error *reterr)
+{
+    const json_t *value = json_object_get(spec, key);
+    if (value == NULL || json_is_null(value))
+        return 0;
+    *ret_text = take_text(value);
+    return *ret_text != NULL ? 0 : bad(key, reterr);
+}
+
+static int texts(const json_t *spec, const char *key, char ***ret_texts, size_t *ret_count,
+                 struct sp_error *reterr)
+{
+    const json_t *list = json_object_get(spec, key);
+    size_t count = json_array_size(list);
+    if (list != NULL && !json_is_array(list))
+        return bad(key, reterr);
+    char **items = calloc(count + 1, sizeof *items);
+    for (size_t i = 0; items != NULL && i < count; i++)
+        if ((items[i] = take_text(json_array_get(list, i))) == NULL)
+            return bad(key, reterr);
+    if (items == NULL)
+        return sp_fail(reterr, SP_E_HOST, "no memory for the request");
+    *ret_texts = items;
+    *ret_count = count;
+    return 0;
+}
+
+static int environment(const json_t *spec, char *const **ret_environment, struct sp_error *reterr)
+{
+    json_t *table = json_object_get(spec, "env");
+    *ret_environment = environ;
+    if (table == NULL || json_is_null(table))
+        return 0;
+    if (!json_is_object(table))
+        return bad("env", reterr);
+    char **items = calloc(json_object_size(table) + 1, sizeof *items);
+    size_t n = 0;
+    const char *key;
+    json_t *value;
+    json_object_foreach (table, key, value) {
+        sp_auto_free char *text = take_text(value);
+        if (items == NULL || text == NULL || asprintf(&items[n++], "%s=%s", key, text) < 0)
+            return bad("env", reterr);
+    }
+    *ret_environment = items;
+    return 0;
+}
+
+static int word(const json_t *spec, const char *key, const char *const *words, int otherwise,
+                int *ret_index, struct sp_error *reterr)
+{
+    const char *text = json_string_value(json_object_get(spec, key));
+    *ret_index = otherwise;
+    if (text == NULL)
+        return 0;
+    for (int i = 0; words[i] != NULL; i++)
+        if (strcmp(words[i], text) == 0) {
+            *ret_index = i;
+            return 0;
+        }
+    return sp_fail(reterr, SP_E_USAGE, "'%.60s' is no value of '%s'", text, key);
+}
+
+static int program(const json_t *spec, struct sp_run_request *request, struct sp_error *reterr)
+{
+    static const char *const kinds[] = {"script", "module", "code", "stdin", NULL};
+    const json_t *value = json_object_get(spec, "program");
+    int kind;
+    int code = word(value, "kind", kinds, -1, &kind, reterr);
+    if (code == 0 && kind < 0)
+        code = bad("program", reterr);
+    if (code == 0)
+        code = optional_text(value, "value", &request->value, reterr);
+    if (code == 0 && request->value == NULL && kind != SP_PROGRAM_STDIN)
+        code = bad("program", reterr);
+    request->kind = (enum sp_program)kind;
+    return code;
+}
+
+static int accepted(const json_t *spec, unsigned *ret_bits, struct sp_error *reterr)
+{
+    char **names;
+    size_t count;
+    int code = texts(spec, "allow_degraded", &names, &count, reterr);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        int ability = sp_ability_find(names[i]);
+        if (ability < 0)
+            return sp_fail(reterr, SP_E_USAGE, "'%.60s' is nothing that can be degraded", names[i]);
+        *ret_bits |= 1u << ability;
+    }
+    return code;
+}
+
+static int take_request(const json_t *spec, struct sp_run_request *rq, struct sp_error *reterr)
+{
+    static const char *const levels[] = {"off", "first", "folded", "all", NULL};
+    char **arguments = NULL;
+    char **options = NULL;
+    int calls = SP_CALLS_FOLDED;
+    if (json_integer_value(json_object_get(spec, "version")) != 1)
+        return sp_fail(reterr, SP_E_USAGE, "the request is not of version 1");
+    int code = program(spec, rq, reterr);
+    if (code == 0)
+        code = texts(spec, "args", &arguments, &rq->arguments_count, reterr);
+    if (code == 0)
+        code = texts(spec, "python_options", &options, &rq->python_options_count, reterr);
+    if (code == 0)
+        code = optional_text(spec, "policy", &rq->policy, reterr);
+    if (code == 0)
+        code = optional_text(spec, "trace", &rq->trace, reterr);
+    if (code == 0)
+        code = optional_text(spec, "python", &rq->python, reterr);
+    if (code == 0)
+        code = optional_text(spec, "cwd", &rq->folder, reterr);
+    if (code == 0)
+        code = environment(spec, &rq->environment, reterr);
+    if (code == 0)
+        code = word(spec, "calls", levels, SP_CALLS_FOLDED, &calls, reterr);
+    if (code == 0)
+        code = accepted(spec, &rq->accepted, reterr);
+    json_int_t timeout = json_integer_value(json_object_get(spec, "timeout_ns"));
+    json_int_t capture_max = json_integer_value(json_object_get(spec, "capture_max"));
+    rq->arguments = arguments;
+    rq->python_options = (const char *const *)options;
+    rq->calls = (enum sp_calls_level)calls;
+    rq->timeout_ns = timeout > 0 ? (uint64_t)timeout : 0;
+    rq->capture = json_is_true(json_object_get(spec, "capture"));
+    rq->capture_max = capture_max > 0 ? (uint64_t)capture_max : SP_CAPTURE_MAX;
+    return code;
+}
+
+static void started(void *context, const struct sp_run *run, pid_t pid)
+{
+    const int *fd = context;
+    (void)run;
+    dprintf(*fd, "{\"event\":\"started\",\"pid\":%d}\n", (int)pid);
+}
+
+static void write_error(int fd, const struct sp_error *error)
+{
+    (void)!write(fd, "{\"error\":", 9);
+    (void)sp_error_write(fd, error);
+    (void)!write(fd, "}\n", 2);
+}
+
+static int conclude(void *context, const struct sp_run *run, const struct sp_outcome *outcome,
+                    const struct sp_error *error)
+{
+    const int *fd = context;
+    if (error != NULL) {
+        write_error(*fd, error);
+        return sp_exit_for_error(error);
+    }
+    (void)!write(*fd, "{\"result\":", 10);
+    (void)sp_result_write(*fd, run, outcome, outcome->exit_code);
+    (void)!write(*fd, "}\n", 2);
+    return outcome->exit_code;
+}
+
+int sp_cli_run_spec(const void *options, int argc, char **argv)
+{
+    struct sp_error error;
+    char *end;
+    int fd = argc == 1 ? (int)strtol(argv[0], &end, 10) : -1;
+    (void)options;
+    if (fd < 0 || *end != '\0' || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
+        return sp_cli_error(SP_EXIT_FAILED, "run-spec takes the number of an open descriptor");
+    struct sp_run_request request = {.control = fd, .started = started, .conclude = conclude,
+                                     .context = &fd};
+    struct sp_buffer line;
+    json_error_t where;
+    int exit_code;
+    sp_buffer_init(&line, SPEC_BYTES_MAX);
+    int code = sodium_init() < 0 ? sp_fail(&error, SP_E_HOST, "libsodium does not start")
+                                 : read_line(fd, &line, &error);
+    json_t *spec = code == 0 ? json_loadb(line.data, line.size, 0, &where) : NULL;
+    if (code == 0 && spec == NULL)
+        code = sp_fail(&error, SP_E_USAGE, "the request is no JSON object: %s", where.text);
+    sp_buffer_release(&line);
+    if (code == 0)
+        code = take_request(spec, &request, &error);
+    json_decref(spec);
+    if (code == 0)
+        code = sp_run(&request, &exit_code, &error);
+    if (code == 0)
+        return exit_code;
+    write_error(fd, &error);
+    return sp_exit_for_error(&error);
+}

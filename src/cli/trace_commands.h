@@ -1,0 +1,44 @@
+/* The commands of `sandpit-trace`, which read traces and run nothing. */
+#ifndef SP_CLI_TRACE_COMMANDS_H
+#define SP_CLI_TRACE_COMMANDS_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+#include "read/read_event.h"
+
+struct sp_show_options {
+    struct sp_texts kinds;
+    const char *category; /* NULL: any */
+    const char *file;     /* a glob; NULL: any */
+    bool json;
+    int color; /* enum sp_color_when */
+};
+
+struct sp_verify_options {
+    bool json;
+    bool quiet;
+};
+
+extern const struct sp_option sp_show_table[];
+extern const struct sp_option sp_verify_table[];
+
+bool sp_category_known(const char *name);
+const char *sp_category_nearest(const char *name); /* NULL: none is close */
+
+int sp_cli_show(const void *options, int argc, char **argv);
+int sp_cli_verify(const void *options, int argc, char **argv);
+
+/* One file that is no good: a line on stderr with line and byte. Returns the exit code 2. */
+struct sp_fault;
+int sp_trace_complain(const char *path, const struct sp_fault *fault);
+
+/* What `show` prints: one line for an event, or the summary of a whole trace. */
+struct sp_screen;
+struct sp_summary;
+struct sp_verify;
+void sp_show_line(struct sp_screen *s, const struct sp_read_event *event);
+void sp_show_summary(struct sp_screen *s, const char *path, const struct sp_summary *summary,
+                     const struct sp_verify *verify); /* verify NULL: it was not checked */
+
+#endif

@@ -1,0 +1,68 @@
+/* The program `sandpit-trace`: reading commands, which `sandpit` hands over to it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/commands.h"
+#include "cli/trace_commands.h"
+#include "trace/fault.h"
+
+#define VALUES_MAX 2048u /* bytes of the largest struct of options */
+
+int sp_trace_complain(const char *path, const struct sp_fault *fault)
+{
+    fflush(stdout); /* what was printed before stays before it */
+    if (fault->line == 0)
+        return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: %s", path, fault->message);
+    return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s", path,
+                        fault->line, fault->byte, fault->message);
+}
+
+static int call(const struct sp_command *command, int argc, char **argv)
+{
+    _Alignas(max_align_t) char values[VALUES_MAX];
+    struct sp_error error = {0};
+    bool help = false;
+    int count = 0;
+    SP_BUG_ON(command->values_size > sizeof values);
+    if (sp_options_parse(command, argc, argv, values, &count, &help, &error) != 0)
+        return sp_cli_error(command->usage_status, "%s", error.message);
+    if (!help)
+        return command->main(values, count, argv);
+    sp_help_command(command);
+    return SP_EXIT_OK;
+}
+
+static int usage(void)
+{
+    printf("usage: sandpit-trace COMMAND [options] TRACE...\n\ncommands:\n");
+    for (const struct sp_command *c = sp_commands; c->name != NULL; c++)
+        printf("  %-12s%s\n", c->name, c->summary);
+    return SP_EXIT_OK;
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2)
+        return sp_cli_error(SP_EXIT_BAD_INPUT,
+                            "usage: sandpit-trace COMMAND [options] TRACE (see --help)");
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
+        return usage();
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("sandpit-trace %s\n", SP_VERSION);
+        return SP_EXIT_OK;
+    }
+    const struct sp_command *command = sp_command_find(argv[1]);
+    if (command == NULL)
+        return sp_cli_error(SP_EXIT_BAD_INPUT,
+                            "there is no command '%s' (see sandpit-trace --help)", argv[1]);
+    return call(command, argc - 2, argv + 2);
+}
+
+int main(int argc, char **argv)
+{
+    const int status = dispatch(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    return sp_cli_error(SP_EXIT_BAD_INPUT, "cannot write the output: %m");
+}

@@ -1,0 +1,173 @@
+/* sandpit show: the summary of a trace, or those of its events that are asked for. */
+#include <fnmatch.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/commands.h"
+#include "cli/screen.h"
+#include "cli/trace_commands.h"
+#include "read/reader.h"
+#include "read/summary.h"
+#include "trace/verify.h"
+
+#define SUMMARY_WIDTH     80u
+#define SUMMARY_WIDTH_MAX 120u /* wider is harder to read */
+#define GLOB_TEXT_MAX     4096u
+
+struct filter {
+    const struct sp_show_options *options;
+    bool kinds[SP_SUMMARY_KINDS];
+    bool any_kind;
+};
+
+static void make_filter(const struct sp_show_options *options, struct filter *ret_filter)
+{
+    *ret_filter = (struct filter){.options = options, .any_kind = options->kinds.count == 0};
+    for (size_t i = 0; i < options->kinds.count; i++) {
+        const int kind = sp_read_kind_find(options->kinds.items[i]);
+        if (kind == SP_KIND_RUN) { /* what a run holds */
+            ret_filter->kinds[SP_KIND_CALL] = true;
+            ret_filter->kinds[SP_READ_RETURN] = true;
+        } else if (kind >= 0) {
+            ret_filter->kinds[kind] = true;
+        }
+    }
+}
+
+/* ---- files ---------------------------------------------------------------------------- */
+
+/* Of a text such as "file:line", the part before the last colon, when `has_line`. */
+static bool glob_matches(const char *glob, struct sp_text text, bool has_line)
+{
+    char path[GLOB_TEXT_MAX];
+    size_t size = text.size < sizeof path ? text.size : sizeof path - 1;
+    memcpy(path, text.data, size);
+    path[size] = '\0';
+    if (has_line) {
+        char *colon = strrchr(path, ':');
+        if (colon != NULL)
+            *colon = '\0';
+    }
+    if (fnmatch(glob, path, 0) == 0)
+        return true;
+    const char *base = strrchr(path, '/');
+    return base != NULL && strchr(glob, '/') == NULL && fnmatch(glob, base + 1, 0) == 0;
+}
+
+static bool file_matches(const char *glob, const struct sp_read_event *e)
+{
+    static const char *const keys[] = {"path", "file", "to", "at", "program"};
+    if (e->tape == NULL)
+        return e->function != NULL && glob_matches(glob, e->function->file, false);
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct sp_json_node *node = sp_tape_text(e->tape, keys[i]);
+        if (node != NULL && glob_matches(glob, (struct sp_text){node->text, node->size},
+                                         strcmp(keys[i], "at") == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool matches(const struct filter *f, const struct sp_read_event *e)
+{
+    if (!f->any_kind && (e->kind < 0 || !f->kinds[e->kind]))
+        return false;
+    if (f->options->category != NULL) {
+        const struct sp_text category = sp_event_category(e);
+        if (category.size != strlen(f->options->category) ||
+            memcmp(category.data, f->options->category, category.size) != 0)
+            return false;
+    }
+    return f->options->file == NULL || file_matches(f->options->file, e);
+}
+
+/* ---- what is printed ------------------------------------------------------------------- */
+
+static int show_events(const struct sp_show_options *options, const char *path,
+                       struct sp_reader *reader)
+{
+    struct filter filter;
+    struct sp_screen screen;
+    struct sp_buffer json;
+    struct sp_read_event event;
+    struct sp_fault fault;
+    int got;
+    make_filter(options, &filter);
+    sp_screen_init(&screen, sp_color_wanted(options->color, STDOUT_FILENO),
+                   isatty(STDOUT_FILENO) ? sp_screen_width(0) : 0);
+    sp_buffer_init(&json, 64u << 20);
+    while ((got = sp_reader_next(reader, &event, &fault)) > 0) {
+        if (!matches(&filter, &event))
+            continue;
+        if (!options->json) {
+            sp_show_line(&screen, &event);
+            continue;
+        }
+        sp_buffer_clear(&json);
+        sp_read_event_json(&event, &json);
+        if (fwrite(json.data, 1, json.size, stdout) != json.size)
+            break; /* main says so */
+    }
+    sp_screen_release(&screen);
+    sp_buffer_release(&json);
+    return got < 0 ? sp_trace_complain(path, &fault) : SP_EXIT_OK;
+}
+
+static int show_summary(const struct sp_show_options *options, const char *path,
+                        struct sp_reader *reader)
+{
+    struct sp_summary summary;
+    struct sp_screen screen;
+    struct sp_read_event event;
+    struct sp_fault fault;
+    struct sp_verify verify;
+    int got;
+    const bool from_stdin = strcmp(path, "-") == 0;
+    unsigned width = sp_screen_width(SUMMARY_WIDTH);
+    if (width > SUMMARY_WIDTH_MAX)
+        width = SUMMARY_WIDTH_MAX;
+    sp_summary_init(&summary);
+    while ((got = sp_reader_next(reader, &event, &fault)) > 0)
+        sp_summary_add(&summary, &event);
+    if (!from_stdin)
+        sp_verify_path(path, &verify);
+    sp_screen_init(&screen, sp_color_wanted(options->color, STDOUT_FILENO), width);
+    sp_show_summary(&screen, path, &summary, from_stdin ? NULL : &verify);
+    sp_screen_release(&screen);
+    sp_summary_release(&summary);
+    return got < 0 ? sp_trace_complain(path, &fault) : SP_EXIT_OK;
+}
+
+static int check_options(const struct sp_show_options *options, int argc, char **argv)
+{
+    if (argc == 0)
+        return sp_cli_error(SP_EXIT_BAD_INPUT, "which trace? (see sandpit show --help)");
+    if (argc > 1)
+        return sp_cli_error(SP_EXIT_BAD_INPUT, "one trace at a time: '%s' is too much",
+                            argv[1]);
+    if (options->category == NULL || sp_category_known(options->category))
+        return SP_EXIT_OK;
+    const char *nearest = sp_category_nearest(options->category);
+    return sp_cli_error(SP_EXIT_BAD_INPUT, "there is no category '%s'%s%s%s",
+                        options->category, nearest != NULL ? " (did you mean " : "",
+                        nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
+}
+
+int sp_cli_show(const void *values, int argc, char **argv)
+{
+    const struct sp_show_options *options = values;
+    struct sp_reader *reader;
+    struct sp_fault fault;
+    const int bad = check_options(options, argc, argv);
+    if (bad != SP_EXIT_OK)
+        return bad;
+    if (sp_reader_open(argv[0], &reader, &fault) < 0)
+        return sp_trace_complain(argv[0], &fault);
+    const bool all = options->kinds.count == 0 && options->category == NULL &&
+                     options->file == NULL && !options->json;
+    const int status = all ? show_summary(options, argv[0], reader)
+                           : show_events(options, argv[0], reader);
+    sp_reader_free(reader);
+    return status;
+}

@@ -1,0 +1,364 @@
+/* The summary of a trace, on one screen of 80 by 24: what the program did, what it tried and
+ * was denied, how it ended, and whether the record is sound.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/screen.h"
+#include "cli/trace_commands.h"
+#include "read/summary.h"
+#include "trace/lines.h"
+#include "trace/verify.h"
+
+#define LINES_MAX    23u /* the prompt needs one */
+#define LINES_ENDED  5u
+#define COUNT_COLUMN 14u
+#define LIST_COLUMN  23u
+
+/* What `start` and `end` say, parsed again from the lines that the summary kept. */
+struct outline {
+    struct sp_tape start;
+    struct sp_tape end;
+    bool ended;
+};
+
+static bool parse(struct sp_tape *tape, const struct sp_buffer *line)
+{
+    sp_tape_init(tape);
+    return line->size > 0 && sp_tape_parse(tape, line->data, line->size) == SP_TAPE_OK;
+}
+
+static struct sp_text text_at(const struct sp_tape *tape, uint32_t i)
+{
+    if (i == 0 || tape->nodes[i].type != SP_JSON_STRING)
+        return (struct sp_text){"", 0};
+    return (struct sp_text){tape->nodes[i].text, tape->nodes[i].size};
+}
+
+static struct sp_text text_of(const struct sp_tape *tape, const char *key)
+{
+    return tape->count == 0 ? (struct sp_text){"", 0}
+                            : text_at(tape, sp_tape_find(tape, 0, key));
+}
+
+/* Of a member that is an object with that member, or plain text. */
+static struct sp_text inner_text(const struct sp_tape *tape, const char *key, const char *inner)
+{
+    const uint32_t i = tape->count == 0 ? 0 : sp_tape_find(tape, 0, key);
+    const uint32_t at = i == 0 ? 0 : sp_tape_find(tape, i, inner);
+    return text_at(tape, at != 0 ? at : i);
+}
+
+static struct sp_text last_component(struct sp_text path)
+{
+    const char *slash = path.size == 0 ? NULL : memrchr(path.data, '/', path.size);
+    if (slash == NULL || slash + 1 == path.data + path.size)
+        return path;
+    return (struct sp_text){slash + 1, (uint32_t)(path.data + path.size - slash - 1)};
+}
+
+static bool equals(struct sp_text text, const char *to)
+{
+    return text.size == strlen(to) && memcmp(text.data, to, text.size) == 0;
+}
+
+/* ---- the head ------------------------------------------------------------------------- */
+
+static void put_program(struct sp_screen *s, const struct outline *o)
+{
+    const struct sp_text script = text_of(&o->start, "script");
+    const struct sp_text program = text_of(&o->start, "program");
+    sp_screen_style(s, SP_STYLE_STRONG);
+    if (script.size > 0)
+        sp_screen_put(s, last_component(script));
+    else if (program.size > 0)
+        sp_screen_put(s, program);
+    else
+        sp_screen_format(s, "the program");
+    sp_screen_style(s, SP_STYLE_PLAIN);
+}
+
+static void put_status(struct sp_screen *s, const struct outline *o)
+{
+    const struct sp_text status = text_of(&o->end, "status");
+    if (!o->ended) {
+        sp_screen_style(s, SP_STYLE_BAD);
+        sp_screen_format(s, "cut short: the trace has no end");
+    } else {
+        sp_screen_style(s, equals(status, "ok") ? SP_STYLE_GOOD : SP_STYLE_BAD);
+        sp_screen_put(s, status);
+        sp_screen_style(s, SP_STYLE_PLAIN);
+        sp_screen_format(s, ", exit code %" PRId64, sp_tape_int(&o->end, "exit_code", 0));
+    }
+    sp_screen_style(s, SP_STYLE_PLAIN);
+}
+
+static void put_head(struct sp_screen *s, const struct sp_summary *m, const struct outline *o)
+{
+    const int64_t wall_ns = o->ended ? sp_tape_int(&o->end, "wall_ns", (int64_t)m->t_ns)
+                                     : (int64_t)m->t_ns;
+    put_program(s, o);
+    sp_screen_format(s, ": ");
+    put_status(s, o);
+    sp_screen_format(s, ", %.3f s", (double)wall_ns / 1e9);
+    const int64_t memory = o->ended ? sp_tape_int(&o->end, "peak_memory_bytes", 0) : 0;
+    if (memory > 0)
+        sp_screen_format(s, ", %.0f MiB", (double)memory / (1024 * 1024));
+    sp_screen_end(s);
+}
+
+static void put_circumstances(struct sp_screen *s, const struct outline *o)
+{
+    const struct sp_text version = inner_text(&o->start, "interpreter", "version");
+    const struct sp_text calls = text_of(&o->start, "calls");
+    const time_t seconds = (time_t)(sp_tape_int(&o->start, "time", 0) / 1000000000);
+    struct tm utc;
+    char when[40];
+    sp_screen_format(s, "policy ");
+    sp_screen_put(s, inner_text(&o->start, "policy", "name"));
+    if (version.size > 0) {
+        sp_screen_format(s, ", Python ");
+        sp_screen_put(s, version);
+    }
+    if (calls.size > 0) {
+        sp_screen_format(s, ", calls ");
+        sp_screen_put(s, calls);
+    }
+    if (seconds > 0 && gmtime_r(&seconds, &utc) != NULL &&
+        strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S UTC", &utc) > 0)
+        sp_screen_format(s, ", %s", when);
+    sp_screen_end(s);
+}
+
+/* ---- what it did ---------------------------------------------------------------------- */
+
+/* Files of the interpreter and its packages: there are hundreds, and they tell little. */
+static bool is_library(struct sp_text path)
+{
+    return memmem(path.data, path.size, "/lib/python", 11) != NULL ||
+           memmem(path.data, path.size, "/site-packages/", 15) != NULL;
+}
+
+static struct sp_text without_prefix(struct sp_text path, struct sp_text folder)
+{
+    if (folder.size == 0 || path.size <= folder.size + 1 ||
+        memcmp(path.data, folder.data, folder.size) != 0 || path.data[folder.size] != '/')
+        return path;
+    return (struct sp_text){path.data + folder.size + 1, path.size - folder.size - 1};
+}
+
+/* As many items as fit, the ones that are the program's own concern first. */
+static void put_items(struct sp_screen *s, const struct sp_tally *t, struct sp_text folder)
+{
+    uint32_t shown = 0;
+    for (int libraries = 0; libraries <= 1; libraries++)
+        for (uint32_t i = 0; i < t->count; i++) {
+            const struct sp_text whole = {t->items[i].text, t->items[i].size};
+            const struct sp_text text = without_prefix(whole, folder);
+            if (is_library(whole) != (libraries == 1))
+                continue;
+            /* Room for "+N more" must stay, unless this is the last one. */
+            const unsigned keep = shown + 1 == t->count ? 0 : 14;
+            if (shown > 0 && sp_screen_columns(text) + 2 + keep > sp_screen_left(s)) {
+                sp_screen_format(s, ", +%s more", sp_screen_number(t->count - shown));
+                return;
+            }
+            if (shown++ > 0)
+                sp_screen_format(s, ", ");
+            sp_screen_put(s, text);
+        }
+}
+
+static void put_row(struct sp_screen *s, const char *name, uint64_t count)
+{
+    sp_screen_format(s, "  %s", name);
+    sp_screen_column(s, COUNT_COLUMN);
+    sp_screen_format(s, "%7s", sp_screen_number(count));
+    sp_screen_column(s, LIST_COLUMN);
+}
+
+static void put_tally(struct sp_screen *s, const char *name, const struct sp_tally *t,
+                      struct sp_text folder)
+{
+    if (t->total == 0)
+        return;
+    put_row(s, name, t->count);
+    put_items(s, t, folder);
+    sp_screen_end(s);
+}
+
+static void put_calls(struct sp_screen *s, const struct sp_summary *m)
+{
+    const uint64_t calls = m->counts[SP_KIND_CALL];
+    if (calls == 0)
+        return;
+    put_row(s, "calls", calls);
+    if (m->counts[SP_KIND_FUNCTION] > 0)
+        sp_screen_format(s, "of %s functions", sp_screen_number(m->counts[SP_KIND_FUNCTION]));
+    sp_screen_end(s);
+}
+
+static void put_counted(struct sp_screen *s, const char *name, uint64_t count, const char *what)
+{
+    if (count == 0)
+        return;
+    put_row(s, name, count);
+    sp_screen_format(s, "%s", what);
+    sp_screen_end(s);
+}
+
+static void put_did(struct sp_screen *s, const struct sp_summary *m, const struct outline *o)
+{
+    const struct sp_text folder = text_of(&o->start, "cwd");
+    const struct sp_text none = {"", 0};
+    const unsigned before = s->lines + 1;
+    sp_screen_style(s, SP_STYLE_STRONG);
+    sp_screen_format(s, "Did");
+    sp_screen_end(s);
+    put_tally(s, "imports", &m->imports, none);
+    put_tally(s, "read", &m->read, folder);
+    put_tally(s, "changed", &m->changed, folder);
+    put_tally(s, "network", &m->hosts, none);
+    put_tally(s, "programs", &m->programs, folder);
+    put_counted(s, "processes", m->processes, "started beside the first");
+    put_calls(s, m);
+    put_counted(s, "output", m->output_bytes, "bytes printed");
+    if (s->lines == before) {
+        sp_screen_format(s, "  nothing that is recorded");
+        sp_screen_end(s);
+    }
+}
+
+/* ---- what it was denied --------------------------------------------------------------- */
+
+static void put_violation(struct sp_screen *s, const struct sp_read_violation *v,
+                          struct sp_text folder)
+{
+    sp_screen_format(s, "  ");
+    sp_screen_style(s, SP_STYLE_BAD);
+    sp_screen_put(s, v->operation);
+    sp_screen_format(s, " ");
+    sp_screen_put(s, v->target);
+    sp_screen_style(s, SP_STYLE_PLAIN);
+    if (v->count > 1)
+        sp_screen_format(s, " (%s times)", sp_screen_number(v->count));
+    if (equals(v->action, "observe"))
+        sp_screen_format(s, " (observed, not denied)");
+    if (v->at.size > 0) {
+        sp_screen_format(s, " at ");
+        sp_screen_put(s, without_prefix(v->at, folder));
+    }
+    if (v->rule.size > 0) {
+        sp_screen_format(s, ": ");
+        sp_screen_put(s, v->rule);
+    }
+    sp_screen_end(s);
+}
+
+static void put_hint(struct sp_screen *s, const struct sp_read_violation *v)
+{
+    if (v->hint.size == 0)
+        return;
+    sp_screen_style(s, SP_STYLE_FAINT);
+    sp_screen_format(s, "    ");
+    sp_screen_put(s, v->hint);
+    sp_screen_end(s);
+}
+
+static void put_denied(struct sp_screen *s, const struct sp_summary *m, const struct outline *o,
+                       const char *path)
+{
+    const struct sp_read_violations *v = &m->violations;
+    const struct sp_text folder = text_of(&o->start, "cwd");
+    sp_screen_style(s, SP_STYLE_STRONG);
+    sp_screen_format(s, "Tried and denied");
+    sp_screen_style(s, SP_STYLE_PLAIN);
+    sp_screen_format(s, v->total == 0 ? ": nothing" : ": %s", sp_screen_number(v->total));
+    sp_screen_end(s);
+    const unsigned used = s->lines + LINES_ENDED;
+    const unsigned room = used + 1 < LINES_MAX ? LINES_MAX - used : 1;
+    const bool hints = 2 * v->count <= room;
+    const uint32_t shown = hints || v->count <= room ? v->count : room - 1;
+    for (uint32_t i = 0; i < shown; i++) {
+        put_violation(s, &v->items[i], folder);
+        if (hints)
+            put_hint(s, &v->items[i]);
+    }
+    if (shown < v->count) {
+        sp_screen_format(s, "  +%s more: sandpit show --kind violation ",
+                         sp_screen_number(v->count - shown));
+        sp_screen_text(s, path, strlen(path));
+        sp_screen_end(s);
+    }
+}
+
+/* ---- how it ended --------------------------------------------------------------------- */
+
+static void put_trouble(struct sp_screen *s, const char *name, const struct sp_tally *t)
+{
+    if (t->total == 0)
+        return;
+    sp_screen_style(s, SP_STYLE_BAD);
+    sp_screen_format(s, "  %s: %s, ", name, sp_screen_number(t->total));
+    put_items(s, t, (struct sp_text){"", 0});
+    sp_screen_end(s);
+}
+
+static void put_soundness(struct sp_screen *s, const struct sp_summary *m,
+                          const struct sp_verify *v)
+{
+    if (v != NULL && v->code == SP_VERIFY_ALTERED) {
+        sp_screen_style(s, SP_STYLE_BAD);
+        sp_screen_format(s, "  THE TRACE WAS ALTERED: line %" PRIu64 ", byte %" PRIu64 ": %s",
+                         v->fault.line, v->fault.byte, v->fault.message);
+    } else {
+        sp_screen_style(s, SP_STYLE_FAINT);
+        sp_screen_format(s, "  %s events, %s", sp_screen_number(m->events),
+                         v == NULL                       ? "not verified"
+                         : v->code == SP_VERIFY_SOUND    ? "verified: sound and complete"
+                                                         : v->fault.message);
+    }
+    sp_screen_end(s);
+}
+
+static void put_ended(struct sp_screen *s, const struct sp_summary *m, const struct outline *o,
+                      const struct sp_verify *verify)
+{
+    const struct sp_text reason = text_of(&o->end, "reason");
+    sp_screen_style(s, SP_STYLE_STRONG);
+    sp_screen_format(s, "Ended");
+    sp_screen_end(s);
+    if (reason.size > 0 || m->exceptions.count == 0) {
+        sp_screen_format(s, "  ");
+        sp_screen_put(s, reason.size > 0 ? reason
+                         : o->ended      ? (struct sp_text){"on its own", 10}
+                                         : (struct sp_text){"not recorded", 12});
+        sp_screen_end(s);
+    } else {
+        const struct sp_tally_item *last = &m->exceptions.items[m->exceptions.count - 1];
+        sp_screen_format(s, "  ");
+        sp_screen_text(s, last->text, last->size);
+        sp_screen_end(s);
+    }
+    put_trouble(s, "limits reached", &m->limits);
+    put_trouble(s, "attempts on the tracer", &m->tampers);
+    put_trouble(s, "events lost", &m->losses);
+    put_soundness(s, m, verify);
+}
+
+void sp_show_summary(struct sp_screen *s, const char *path, const struct sp_summary *summary,
+                     const struct sp_verify *verify)
+{
+    struct outline o;
+    parse(&o.start, &summary->start);
+    o.ended = parse(&o.end, &summary->end);
+    put_head(s, summary, &o);
+    put_circumstances(s, &o);
+    put_did(s, summary, &o);
+    put_denied(s, summary, &o, path);
+    put_ended(s, summary, &o, verify);
+    sp_tape_release(&o.start);
+    sp_tape_release(&o.end);
+}

@@ -1,0 +1,192 @@
+#include "plan/plan.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buffer.h"
+
+static const char *const ability_names[SP_ABILITY_COUNT] = {"landlock", "listener", "agent",
+                                                            "limits", "record"};
+
+const char *sp_ability_name(enum sp_ability ability)
+{
+    SP_BUG_ON((unsigned)ability >= SP_ABILITY_COUNT);
+    return ability_names[ability];
+}
+
+int sp_ability_find(const char *name)
+{
+    for (int i = 0; i < SP_ABILITY_COUNT; i++)
+        if (strcmp(ability_names[i], name) == 0)
+            return i;
+    return -1;
+}
+
+static unsigned bit(enum sp_ability ability)
+{
+    return 1u << ability;
+}
+
+static bool has(const struct sp_plan *plan, enum sp_ability ability)
+{
+    return (plan->degraded & bit(ability)) == 0;
+}
+
+static int refuse(enum sp_ability missing, enum sp_ability option, const char *because,
+                  struct sp_error *reterr)
+{
+    (void)sp_fail(reterr, SP_E_HOST, "%s (to run without it: --allow-degraded %s)", because,
+                  ability_names[option]);
+    return sp_error_what(reterr, ability_names[missing]);
+}
+
+/* Without Landlock, other processes of the same user can be looked into and signalled: no
+ * policy is kept as it should be. */
+static int plan_landlock(struct sp_plan *plan, unsigned accepted, struct sp_error *reterr)
+{
+    if (plan->host.landlock_abi > 0)
+        return 0;
+    if ((accepted & bit(SP_ABILITY_LANDLOCK)) == 0)
+        return refuse(SP_ABILITY_LANDLOCK, SP_ABILITY_LANDLOCK,
+                      "this kernel has no Landlock, which keeps other processes out of reach",
+                      reterr);
+    plan->degraded |= bit(SP_ABILITY_LANDLOCK);
+    return 0;
+}
+
+/* Without a listener the filter still denies what the policies of today deny; what is missing
+ * is the record of it. */
+static int plan_listener(struct sp_plan *plan, unsigned accepted, struct sp_error *reterr)
+{
+    plan->listener = plan->host.listener;
+    if (plan->listener)
+        return 0;
+    if ((accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) == 0)
+        return refuse(SP_ABILITY_LISTENER, SP_ABILITY_LISTENER,
+                      "seccomp notification cannot be had here (another sandbox around this one "
+                      "may hold it), so that the kernel would keep no record",
+                      reterr);
+    plan->degraded |= bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD);
+    return 0;
+}
+
+static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
+{
+    const struct sp_filter_features features = {
+        .network_denied = plan->policy->network_denied != 0,
+        .trace_only = plan->policy->expected != 0,
+        .signals_scoped = sp_landlock_scoped(&plan->landlock),
+        .devices_scoped = true, /* the policies of today leave devices alone */
+        .record = true,
+        .listener = plan->listener,
+    };
+    return sp_filter_compile(&features, &plan->filter, reterr);
+}
+
+int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsigned accepted,
+                 struct sp_plan *ret_plan, struct sp_error *reterr)
+{
+    struct sp_plan *plan = ret_plan;
+    *plan = (struct sp_plan){.policy = policy, .calls = calls};
+    sp_host_probe(&plan->host, SP_HOST_LAUNCH);
+    int code = plan_landlock(plan, accepted, reterr);
+    if (code == 0)
+        code = plan_listener(plan, accepted, reterr);
+    if (code != 0)
+        return code;
+    plan->needs_agent = (accepted & bit(SP_ABILITY_AGENT)) == 0;
+    const struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
+                                                  .network_denied = policy->network_denied != 0};
+    sp_landlock_compile(&landlock, &plan->landlock);
+    return plan_filter(plan, reterr);
+}
+
+struct claim {
+    const char *section;
+    bool landlock;
+    bool listener;
+    bool filter;
+    bool agent;
+};
+
+static void write_claim(const struct sp_plan *plan, const struct claim *claim,
+                        struct sp_buffer *to)
+{
+    const struct {
+        bool said;
+        const char *name;
+    } layers[] = {
+        {claim->listener && plan->listener, "listener"},
+        {claim->filter && (!plan->listener || !claim->listener), "filter"},
+        {claim->landlock && has(plan, SP_ABILITY_LANDLOCK), "landlock"},
+        {claim->agent && has(plan, SP_ABILITY_AGENT), "agent"},
+    };
+    bool first = true;
+    sp_buffer_format(to, "%s\"%s\":[", to->data[to->size - 1] == '{' ? "" : ",", claim->section);
+    for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
+        if (!layers[i].said)
+            continue;
+        sp_buffer_format(to, "%s\"%s\"", first ? "" : ",", layers[i].name);
+        first = false;
+    }
+    sp_buffer_text(to, "]");
+}
+
+static void write_claims(const struct sp_plan *plan, const struct claim *claims, size_t count,
+                         struct sp_buffer *to)
+{
+    sp_buffer_text(to, "{");
+    for (size_t i = 0; i < count; i++)
+        if (claims[i].section != NULL)
+            write_claim(plan, &claims[i], to);
+    sp_buffer_text(to, "}");
+}
+
+void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
+{
+    bool net = plan->policy->network_denied != 0;
+    bool tcp = net && plan->host.landlock_abi >= 4;
+    bool scoped = sp_landlock_scoped(&plan->landlock);
+    const struct claim claims[] = {
+        {.section = "integrity", .listener = true, .filter = true, .landlock = true},
+        {.section = "process", .listener = true, .filter = true, .landlock = scoped},
+        {.section = net ? "network" : NULL, .listener = true, .filter = true, .landlock = tcp},
+        {.section = net ? "imports" : NULL, .agent = true},
+    };
+    write_claims(plan, claims, sizeof claims / sizeof *claims, to);
+}
+
+void sp_plan_recorded_by(const struct sp_plan *plan, struct sp_buffer *to)
+{
+    static const struct claim claims[] = {
+        {.section = "open", .listener = true, .agent = true}, /* read-only ones by the agent */
+        {.section = "file", .listener = true},
+        {.section = "socket", .listener = true},
+        {.section = "connect", .listener = true},
+        {.section = "bind", .listener = true},
+        {.section = "resolve", .listener = true, .agent = true},
+        {.section = "fork", .listener = true},
+        {.section = "exec", .listener = true},
+        {.section = "exit", .listener = true},
+        {.section = "import", .agent = true},
+        {.section = "call", .agent = true},
+        {.section = "code", .agent = true},
+        {.section = "exception", .agent = true},
+        {.section = "native", .agent = true},
+        {.section = "thread", .agent = true},
+    };
+    write_claims(plan, claims, sizeof claims / sizeof *claims, to);
+}
+
+void sp_plan_degraded(const struct sp_plan *plan, struct sp_buffer *to)
+{
+    bool first = true;
+    sp_buffer_text(to, "[");
+    for (int i = 0; i < SP_ABILITY_COUNT; i++) {
+        if ((plan->degraded & bit((enum sp_ability)i)) == 0)
+            continue;
+        sp_buffer_format(to, "%s\"%s\"", first ? "" : ",", ability_names[i]);
+        first = false;
+    }
+    sp_buffer_text(to, "]");
+}

@@ -1,0 +1,51 @@
+/* What this machine will do about a policy, worked out before anything starts: which layer
+ * enforces and which records what, and why not.
+ */
+#ifndef SP_PLAN_PLAN_H
+#define SP_PLAN_PLAN_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "policy/policy.h"
+#include "ring/ring.h"
+#include "seal/landlock/ruleset.h"
+#include "seal/seccomp/filter.h"
+#include "sys/host.h"
+
+/* What can be given up by name; the same words everywhere. */
+enum sp_ability {
+    SP_ABILITY_LANDLOCK,
+    SP_ABILITY_LISTENER,
+    SP_ABILITY_AGENT,
+    SP_ABILITY_LIMITS,
+    SP_ABILITY_RECORD,
+    SP_ABILITY_COUNT
+};
+const char *sp_ability_name(enum sp_ability ability);
+int sp_ability_find(const char *name); /* -1: unknown */
+
+struct sp_plan {
+    const struct sp_policy *policy;
+    enum sp_calls_level calls;
+    struct sp_host host;
+    unsigned degraded; /* bits of enum sp_ability: missing, and accepted by the caller */
+    struct sp_landlock landlock;
+    struct sp_filter filter;
+    bool listener;
+    bool needs_agent;
+};
+
+/* `accepted`: bits of what the caller can do without. Fails with SP_E_HOST, `what` naming the
+ * first missing ability, when the policy cannot be enforced or recorded as it should. */
+int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsigned accepted,
+                 struct sp_plan *ret_plan, struct sp_error *reterr) SP_MUST_CHECK;
+
+/* Who enforces and who records, as JSON objects: {"network":["listener","landlock"],...}. */
+void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to);
+void sp_plan_recorded_by(const struct sp_plan *plan, struct sp_buffer *to);
+/* The abilities that were given up, as a JSON array. */
+void sp_plan_degraded(const struct sp_plan *plan, struct sp_buffer *to);
+
+#endif

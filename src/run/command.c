@@ -1,0 +1,100 @@
+#include "run/command.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* As CPython makes it: the current folder before a relative name, nothing else changed. */
+static int absolute_script(const char *script, char to[PATH_MAX], struct sp_error *reterr)
+{
+    struct stat st;
+    char folder[PATH_MAX] = "";
+    if (stat(script, &st) != 0)
+        return sp_fail_errno(reterr, SP_E_NOT_FOUND, "cannot open '%.300s'", script);
+    if (script[0] != '/' && getcwd(folder, sizeof folder) == NULL)
+        return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
+    if (snprintf(to, PATH_MAX, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", script) >= PATH_MAX)
+        return sp_fail(reterr, SP_E_NOT_FOUND, "the path of the script is too long");
+    return 0;
+}
+
+static int build_arguments(const struct sp_interpreter *interpreter, enum sp_program kind,
+                           const char *value, const char *const *options, size_t options_count,
+                           char *const *arguments, size_t arguments_count,
+                           struct sp_command_line *command)
+{
+    size_t n = 0;
+    command->argv = calloc(options_count + arguments_count + 5, sizeof *command->argv);
+    if (command->argv == NULL)
+        return -1;
+    command->argv[n++] = (char *)interpreter->name;
+    for (size_t i = 0; i < options_count; i++)
+        command->argv[n++] = (char *)options[i];
+    if (kind == SP_PROGRAM_MODULE)
+        command->argv[n++] = (char *)"-m";
+    if (kind == SP_PROGRAM_CODE)
+        command->argv[n++] = (char *)"-c";
+    command->argv[n++] = kind == SP_PROGRAM_STDIN ? (char *)"-" : (char *)value;
+    for (size_t i = 0; i < arguments_count; i++)
+        command->argv[n++] = arguments[i];
+    return 0;
+}
+
+static int build_environment(char *const *environment, const char *stub,
+                             struct sp_command_line *command)
+{
+    size_t count = 0;
+    const char *before = NULL;
+    while (environment[count] != NULL)
+        count++;
+    command->envp = calloc(count + 2, sizeof *command->envp);
+    if (command->envp == NULL)
+        return -1;
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (strncmp(environment[i], "LD_PRELOAD=", 11) == 0)
+            before = environment[i] + 11;
+        else
+            command->envp[n++] = environment[i];
+    }
+    bool more = before != NULL && before[0] != '\0';
+    if (asprintf(&command->preload, "LD_PRELOAD=%s%s%s", stub, more ? ":" : "",
+                 more ? before : "") < 0) {
+        command->preload = NULL;
+        return -1;
+    }
+    command->envp[n] = command->preload;
+    return 0;
+}
+
+int sp_command_build(const struct sp_interpreter *interpreter, enum sp_program kind,
+                     const char *value, const char *const *options, size_t options_count,
+                     char *const *arguments, size_t arguments_count, char *const *environment,
+                     const char *stub, struct sp_command_line *ret_command,
+                     struct sp_error *reterr)
+{
+    *ret_command = (struct sp_command_line){0};
+    if (kind == SP_PROGRAM_SCRIPT) {
+        int code = absolute_script(value, ret_command->program, reterr);
+        if (code != 0)
+            return code;
+    }
+    if (build_arguments(interpreter, kind, value, options, options_count, arguments,
+                        arguments_count, ret_command) != 0 ||
+        build_environment(environment, stub, ret_command) != 0) {
+        sp_command_release(ret_command);
+        return sp_fail(reterr, SP_E_HOST, "no memory for the command line");
+    }
+    return 0;
+}
+
+void sp_command_release(struct sp_command_line *command)
+{
+    free(command->argv);
+    free(command->envp);
+    free(command->preload);
+    *command = (struct sp_command_line){0};
+}

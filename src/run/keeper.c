@@ -1,0 +1,78 @@
+#include "run/keeper.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "run/trace_file.h"
+#include "sys/tree.h"
+
+#define KILL_PATIENCE_NS 5000000000u
+
+void sp_keeper_signals(sigset_t *ret_set)
+{
+    sigemptyset(ret_set);
+    sigaddset(ret_set, SIGINT);
+    sigaddset(ret_set, SIGTERM);
+    sigaddset(ret_set, SIGHUP);
+    sigaddset(ret_set, SIGQUIT);
+}
+
+pid_t sp_keeper_fork(int **ret_finished)
+{
+    int *finished = mmap(NULL, sizeof *finished, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (finished == MAP_FAILED)
+        return -1;
+    *ret_finished = finished;
+    pid_t keeper = getpid();
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+        return -1;
+    pid_t pid = fork();
+    if (pid != 0)
+        return pid;
+    /* SIGTERM, so that the run can be brought to an end; it is looked at in the loop. */
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0) != 0 || getppid() != keeper)
+        _exit(125);
+    return 0;
+}
+
+/* The supervisor's end, whatever signals come meanwhile; those go on to it. */
+static int wait_supervisor(pid_t supervisor)
+{
+    sigset_t set;
+    sp_keeper_signals(&set);
+    sigaddset(&set, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(supervisor, &status, WNOHANG);
+        if (pid == supervisor)
+            return status;
+        if (pid < 0 && errno != EINTR)
+            return -1;
+        siginfo_t info;
+        int signal = sigwaitinfo(&set, &info);
+        if (signal > 0 && signal != SIGCHLD)
+            kill(supervisor, signal);
+    }
+}
+
+int sp_keeper_wait(pid_t supervisor, const int *finished, struct sp_trace_file *file,
+                   bool *ret_died)
+{
+    int status = wait_supervisor(supervisor);
+    *ret_died = false;
+    if (__atomic_load_n(finished, __ATOMIC_ACQUIRE) != 0 && WIFEXITED(status))
+        return WEXITSTATUS(status);
+    *ret_died = true;
+    sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, NULL, NULL);
+    struct sp_error error;
+    if (file != NULL && file->fd >= 0 && sp_trace_file_publish(file, &error) != 0)
+        file->path[0] = '\0';
+    return 125;
+}

@@ -1,0 +1,242 @@
+#include "run/run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/scope.h"
+#include "run/agents_path.h"
+#include "run/config.h"
+#include "run/keeper.h"
+#include "run/start_record.h"
+#include "sys/privileges.h"
+#include "trace/writer.h"
+
+#define TRACE_BYTES_MAX (UINT64_C(4) << 30)
+
+/* What is inherited and must be the same in the guest. */
+struct inherited {
+    sigset_t mask;
+    bool pipe_ignored;
+    bool child_ignored;
+};
+
+/* A standard stream that is closed stays closed for the guest; for us its number is taken, so
+ * that nothing we open lands there. */
+static void secure_stdio(struct sp_run *run)
+{
+    for (int i = 0; i < 3; i++) {
+        run->stdio_open[i] = fcntl(i, F_GETFD) >= 0;
+        run->stdio[i] = run->stdio_open[i] ? i : -1;
+        if (!run->stdio_open[i] && open("/dev/null", i == 0 ? O_RDONLY : O_WRONLY) != i)
+            _exit(125);
+    }
+}
+
+static bool was_ignored(int signal)
+{
+    struct sigaction old;
+    return sigaction(signal, NULL, &old) == 0 && old.sa_handler == SIG_IGN;
+}
+
+static void take_signals(struct inherited *ret_inherited, sigset_t *ret_set)
+{
+    ret_inherited->pipe_ignored = was_ignored(SIGPIPE);
+    ret_inherited->child_ignored = was_ignored(SIGCHLD);
+    sp_keeper_signals(ret_set);
+    sigprocmask(SIG_BLOCK, ret_set, &ret_inherited->mask);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGCHLD, SIG_DFL);
+}
+
+/* Everything that needs no process yet. */
+static int prepare(struct sp_run *run, struct sp_error *reterr)
+{
+    const struct sp_run_request *rq = run->request;
+    char agents[PATH_MAX];
+    char stub[PATH_MAX + 32];
+    run->policy_given = rq->policy != NULL;
+    int code = sp_policy_load(run->policy_given ? rq->policy : SP_POLICY_DEFAULT, &run->policy,
+                              reterr);
+    if (code == 0)
+        code = sp_interpreter_find(rq->python, &run->interpreter, reterr);
+    if (code == 0)
+        code = sp_plan_make(run->policy, rq->calls, rq->accepted, &run->plan, reterr);
+    if (code == 0)
+        code = sp_agents_path(agents, sizeof agents, reterr);
+    if (code == 0 && rq->trace != NULL)
+        code = sp_trace_file_open(rq->trace, &run->trace, reterr);
+    if (code == 0 && rq->folder != NULL && chdir(rq->folder) != 0)
+        code = sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'", rq->folder);
+    if (code != 0)
+        return code;
+    snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
+    code = sp_command_build(&run->interpreter, rq->kind, rq->value, rq->python_options,
+                            rq->python_options_count, rq->arguments, rq->arguments_count,
+                            rq->environment, stub, &run->command, reterr);
+    if (code == 0)
+        code = sp_config_build(&run->plan, &run->interpreter, agents, run->command.program,
+                               run->trace.fd >= 0, &run->config, reterr);
+    return code;
+}
+
+static void release(struct sp_run *run)
+{
+    sp_trace_file_release(&run->trace);
+    sp_command_release(&run->command);
+    sp_buffer_release(&run->config);
+}
+
+static void write_start(void *context, struct sp_trace_writer *w, uint32_t python_version)
+{
+    sp_start_record(context, w, python_version);
+}
+
+static void on_started(void *context, pid_t pid)
+{
+    const struct sp_run *run = context;
+    if (run->request->started != NULL)
+        run->request->started(run->request->context, run, pid);
+}
+
+static int open_writer(struct sp_run *run, struct sp_error *reterr)
+{
+    const struct sp_trace_options options = {.size_max_bytes = TRACE_BYTES_MAX,
+                                             .checkpoint_bytes = 1u << 20,
+                                             .checkpoint_interval_ns = 1000000000u};
+    int fd = run->trace.fd >= 0 ? fcntl(run->trace.fd, F_DUPFD_CLOEXEC, 3) : -1;
+    if (run->trace.fd >= 0 && fd < 0)
+        return sp_fail_errno(reterr, SP_E_HOST, "cannot open the trace");
+    int code = sp_trace_writer_new(fd, &options, &run->writer, reterr);
+    if (code != 0 && fd >= 0)
+        close(fd);
+    return code;
+}
+
+/* Seals the supervisor itself: without capabilities, inside the outer Landlock domain, whose
+ * ruleset serves the guest's inner one too. */
+static int seal_supervisor(const struct sp_run *run, int *ret_ruleset, struct sp_error *reterr)
+{
+    int ruleset = -1;
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* until the guest has checked its domain (launch) */
+    int code = sp_privileges_drop(reterr);
+    if (code == 0 && run->plan.host.landlock_abi > 0)
+        code = sp_landlock_build(&run->plan.landlock, &ruleset, reterr);
+    if (code == 0 && ruleset >= 0) {
+        int result = sp_landlock_enter(ruleset);
+        if (result != 0) {
+            errno = -result;
+            code = sp_fail_errno(reterr, SP_E_HOST, "cannot enter the Landlock domain");
+        }
+    }
+    *ret_ruleset = ruleset;
+    return code;
+}
+
+static int supervise(struct sp_run *run, const struct inherited *inherited,
+                     const sigset_t *signals, struct sp_outcome *ret_outcome,
+                     struct sp_error *reterr)
+{
+    int ruleset = -1;
+    int code = open_writer(run, reterr);
+    if (code == 0)
+        code = seal_supervisor(run, &ruleset, reterr);
+    if (code != 0)
+        return code;
+    struct sp_host host = {.pidfd_getfd = true};
+    sp_host_lower(&host, getenv("SANDPIT_FORCE"));
+    struct sp_launch launch = {.path = run->interpreter.path,
+                               .argv = run->command.argv,
+                               .envp = run->command.envp,
+                               .folder = -1,
+                               .channel = -1,
+                               .ruleset = ruleset,
+                               .scoped = sp_landlock_scoped(&run->plan.landlock),
+                               .filter = &run->plan.filter,
+                               .listener = run->plan.listener,
+                               .mask = &inherited->mask,
+                               .pipe_ignored = inherited->pipe_ignored,
+                               .child_ignored = inherited->child_ignored};
+    const struct sp_supervision supervision = {.policy = run->policy,
+                                               .launch = &launch,
+                                               .needs_agent = run->plan.needs_agent,
+                                               .keep_sockets = !host.pidfd_getfd,
+                                               .calls = run->plan.calls,
+                                               .config = run->config.data,
+                                               .config_size = run->config.size,
+                                               .writer = run->writer,
+                                               .start_ns = run->start_ns,
+                                               .timeout_ns = run->request->timeout_ns,
+                                               .stdio = run->stdio,
+                                               .capture = run->request->capture,
+                                               .capture_max = run->request->capture_max,
+                                               .control = run->request->control,
+                                               .debug = run->request->debug,
+                                               .write_start = write_start,
+                                               .on_started = on_started,
+                                               .context = run,
+                                               .signals = signals};
+    return sp_supervise(&supervision, ret_outcome, reterr);
+}
+
+/* The supervisor's life; its exit code. A trace is left behind as soon as anything ran. */
+static int supervisor_main(struct sp_run *run, const struct inherited *inherited,
+                           const sigset_t *signals, int *finished)
+{
+    struct sp_outcome outcome = {0};
+    struct sp_error error;
+    int code = supervise(run, inherited, signals, &outcome, &error);
+    bool ran = run->writer != NULL && sp_trace_count(run->writer, SP_KIND_START) > 0;
+    if (code == 0)
+        code = sp_trace_finish(run->writer, &error);
+    else if (ran)
+        sp_trace_flush(run->writer, true);
+    if (run->trace.fd >= 0 && ran) {
+        int placed = sp_trace_file_publish(&run->trace, code == 0 ? &error : NULL);
+        code = code == 0 ? placed : code;
+    }
+    int exit_code = run->request->conclude(run->request->context, run,
+                                           code == 0 ? &outcome : NULL, code == 0 ? NULL : &error);
+    __atomic_store_n(finished, 1, __ATOMIC_RELEASE);
+    return exit_code;
+}
+
+int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_error *reterr)
+{
+    static struct sp_run run; /* large; one a process */
+    struct inherited inherited;
+    sigset_t signals;
+    int *finished;
+    bool died;
+    run = (struct sp_run){.request = request, .trace = {.fd = -1, .folder = -1},
+                          .start_ns = sp_clock_ns(), .start_wall_ns = sp_clock_wall_ns()};
+    secure_stdio(&run);
+    int code = prepare(&run, reterr);
+    if (code != 0) {
+        release(&run);
+        return code;
+    }
+    take_signals(&inherited, &signals);
+    pid_t supervisor = sp_keeper_fork(&finished);
+    if (supervisor == 0) {
+        int exit_code = supervisor_main(&run, &inherited, &signals, finished);
+        fflush(NULL);
+        _exit(exit_code);
+    }
+    if (supervisor < 0)
+        return sp_fail_errno(reterr, SP_E_HOST, "cannot start the supervisor");
+    *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
+    if (died)
+        code = sp_fail(reterr, SP_E_INTERNAL, "the supervisor died: the run was ended%s%.300s",
+                       run.trace.fd >= 0 ? ", its trace is cut: " : "",
+                       run.trace.fd >= 0 ? run.trace.path : "");
+    release(&run);
+    return code;
+}

@@ -1,0 +1,77 @@
+/* One run, from what the caller asks for to what came of it.
+ *
+ *     request -> policy -> plan -> keeper and supervisor -> outcome -> conclude()
+ *
+ * Everything that can be found wrong without starting anything is found before the keeper
+ * forks, and comes back as an error.
+ */
+#ifndef SP_RUN_RUN_H
+#define SP_RUN_RUN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "plan/interpreter.h"
+#include "plan/plan.h"
+#include "run/command.h"
+#include "run/trace_file.h"
+#include "supervise/supervise.h"
+
+#define SP_POLICY_DEFAULT "no-network"
+#define SP_CAPTURE_MAX (16u << 20) /* of each output, unless the caller says otherwise */
+
+struct sp_run;
+
+struct sp_run_request {
+    enum sp_program kind;
+    const char *value; /* script, module or code */
+    char *const *arguments;
+    size_t arguments_count;
+    const char *const *python_options;
+    size_t python_options_count;
+    const char *policy; /* NULL: SP_POLICY_DEFAULT */
+    uint64_t timeout_ns;
+    enum sp_calls_level calls;
+    const char *trace; /* NULL: none is kept */
+    const char *python;
+    char *const *environment;
+    const char *folder; /* to run in, NULL: the current one */
+    unsigned accepted;  /* bits of enum sp_ability that may be missing */
+    bool capture;
+    uint64_t capture_max;
+    int control; /* -1: none */
+    bool debug;
+
+    /* Both are called in the supervisor. started (may be NULL): the program has begun.
+     * conclude: it is over; exactly one of outcome and error is not NULL. Tells the caller
+     * and returns the exit code. The guest is gone and the trace in its place. */
+    void (*started)(void *context, const struct sp_run *run, pid_t pid);
+    int (*conclude)(void *context, const struct sp_run *run, const struct sp_outcome *outcome,
+                    const struct sp_error *error);
+    void *context;
+};
+
+/* What a run was made of. */
+struct sp_run {
+    const struct sp_run_request *request;
+    const struct sp_policy *policy;
+    bool policy_given;
+    struct sp_interpreter interpreter;
+    struct sp_plan plan;
+    struct sp_command_line command;
+    struct sp_trace_file trace; /* fd -1: none */
+    struct sp_buffer config;
+    struct sp_trace_writer *writer; /* in the supervisor */
+    int stdio[3];
+    bool stdio_open[3];
+    uint64_t start_ns;
+    uint64_t start_wall_ns;
+};
+
+/* Runs it and returns conclude()'s exit code in *ret_exit_code. Fails when nothing was started,
+ * or when the supervisor died. The calling process must have one thread. */
+int sp_run(const struct sp_run_request *request, int *ret_exit_code,
+           struct sp_error *reterr) SP_MUST_CHECK;
+
+#endif

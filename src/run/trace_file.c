@@ -1,0 +1,139 @@
+#include "run/trace_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+static const char *const other_places[] = {"/var/tmp", "/dev/shm", "/tmp"};
+#define PLACES (sizeof other_places / sizeof *other_places)
+
+static int open_folder(const char *path, struct sp_trace_file *file, struct sp_error *reterr)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    const char *name = slash != NULL ? slash + 1 : path;
+    int length = slash == NULL ? 1 : slash == path ? 1 : (int)(slash - path);
+    if (name[0] == '\0' || strlen(name) > NAME_MAX - 24 || strlen(path) >= PATH_MAX)
+        return sp_fail(reterr, SP_E_TRACE, "'%.200s' is no name for a trace", path);
+    snprintf(folder, sizeof folder, "%.*s", length, slash == NULL ? "." : path);
+    snprintf(file->name, sizeof file->name, "%s", name);
+    file->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (file->folder < 0)
+        return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", path);
+    char real[PATH_MAX];
+    if (realpath(folder, real) == NULL)
+        return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", path);
+    if (snprintf(file->path, sizeof file->path, "%s%s%s", real, strcmp(real, "/") == 0 ? "" : "/",
+                 name) >= PATH_MAX)
+        return sp_fail(reterr, SP_E_TRACE, "the trace's path is too long");
+    return 0;
+}
+
+int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file, struct sp_error *reterr)
+{
+    struct sp_trace_file file = {.fd = -1, .folder = -1};
+    int code = open_folder(path, &file, reterr);
+    struct stat st;
+    if (code == 0 && fstatat(file.folder, file.name, &st, 0) == 0 && !S_ISREG(st.st_mode))
+        code = sp_fail(reterr, SP_E_TRACE, "cannot write the trace '%.200s': it is %s", path,
+                       S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+    if (code == 0) {
+        file.fd = openat(file.folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
+        bool lacking = file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL ||
+                                       errno == ENOENT);
+        if (lacking && faccessat(file.folder, ".", W_OK | X_OK, AT_EACCESS) == 0) {
+            for (size_t i = 0; i < PLACES && file.fd < 0; i++)
+                file.fd = open(other_places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+            file.elsewhere = true;
+        }
+        if (file.fd < 0)
+            code = sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", path);
+    }
+    if (code != 0) {
+        sp_trace_file_release(&file);
+        return code;
+    }
+    *ret_file = file;
+    return 0;
+}
+
+static int link_at(int fd, int folder, const char *name)
+{
+    char self[40];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, folder, name, AT_SYMLINK_FOLLOW);
+}
+
+static int copy_at(int fd, int folder, const char *name)
+{
+    sp_auto_fd to = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    struct stat st;
+    if (to < 0 || fstat(fd, &st) != 0)
+        return -1;
+    off_t at = 0;
+    while (at < st.st_size)
+        if (sendfile(to, fd, &at, (size_t)(st.st_size - at)) <= 0)
+            return -1;
+    return 0;
+}
+
+/* Something that cannot be replaced stands under the name: it changes places with ours. */
+static int swap_in(int folder, const char *fresh, const char *name)
+{
+    if (renameat2(folder, fresh, folder, name, RENAME_EXCHANGE) != 0)
+        return -1;
+    char aside[NAME_MAX + 1];
+    snprintf(aside, sizeof aside, "%.200s.moved-%d", name, (int)getpid());
+    return renameat(folder, fresh, folder, aside);
+}
+
+static int place(const struct sp_trace_file *file, int folder, bool copy)
+{
+    char fresh[NAME_MAX + 1];
+    int result = -1;
+    for (int i = 0; i < 100 && result != 0; i++) {
+        snprintf(fresh, sizeof fresh, "%.200s.%d-%d", file->name, (int)getpid(), i);
+        result = copy ? copy_at(file->fd, folder, fresh) : link_at(file->fd, folder, fresh);
+        if (result != 0 && errno != EEXIST)
+            return -1;
+    }
+    if (result != 0)
+        return -1;
+    if (renameat(folder, fresh, folder, file->name) == 0)
+        return 0;
+    if ((errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST) &&
+        swap_in(folder, fresh, file->name) == 0)
+        return 0;
+    int err = errno;
+    unlinkat(folder, fresh, 0);
+    errno = err;
+    return -1;
+}
+
+int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
+{
+    if (place(file, file->folder, file->elsewhere) == 0)
+        return 0;
+    (void)sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", file->path);
+    for (size_t i = 0; i < PLACES; i++) {
+        sp_auto_fd folder = open(other_places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0 || place(file, folder, true) != 0)
+            continue;
+        snprintf(file->path, sizeof file->path, "%s/%s", other_places[i], file->name);
+        return 0;
+    }
+    return SP_E_TRACE;
+}
+
+void sp_trace_file_release(struct sp_trace_file *file)
+{
+    sp_close_fd(&file->fd);
+    sp_close_fd(&file->folder);
+}

@@ -1,0 +1,268 @@
+/* What an agent calls for: its ring, a drain, a verdict on what it is about to do. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "supervise/record.h"
+#include "sys/listener.h"
+
+struct by_number {
+    uint32_t number;
+    struct sp_lane *lane;
+};
+
+static void match_number(void *context, struct sp_process *process)
+{
+    struct by_number *search = context;
+    if (process->lane != NULL && sp_lane_number(process->lane) == search->number)
+        search->lane = process->lane;
+}
+
+static void retire(struct sp_supervisor *s, struct sp_process *process)
+{
+    if (process->lane == NULL)
+        return;
+    sp_lane_finish(process->lane, s->writer);
+    sp_lane_free(process->lane);
+    process->lane = NULL;
+}
+
+/* The program's agent has reported in: the record can begin. */
+static void begin(struct sp_supervisor *s, uint32_t python_version)
+{
+    s->python_version = python_version;
+    s->phase = SP_PHASE_RUNNING;
+    s->begun_ns = sp_clock_ns();
+    sp_trace_begin(s->writer, SP_KIND_START, SP_LAYER_SUPERVISOR, 0, s->guest.pid, s->guest.pid);
+    s->is->write_start(s->is->context, s->writer, python_version);
+    sp_trace_end(s->writer);
+    if (s->is->on_started != NULL)
+        s->is->on_started(s->is->context, s->guest.pid);
+}
+
+static struct sp_answer hello(struct sp_act_call *call)
+{
+    struct sp_supervisor *s = call->s;
+    struct sp_process *process = call->process;
+    struct by_number parent = {0};
+    struct sp_error error;
+    int fd;
+    if (sp_act_arg(call, 1) == SP_HELLO_FORK) {
+        parent.number = (uint32_t)sp_act_arg(call, 3);
+        sp_processes_each(&s->processes, match_number, &parent);
+        if (process->lane != NULL && parent.lane == process->lane)
+            parent.lane = NULL;
+    } else {
+        if (s->phase == SP_PHASE_LOADING)
+            begin(s, (uint32_t)sp_act_arg(call, 2));
+        sp_exec_confirm(s, process, true);
+    }
+    retire(s, process);
+    if (sp_lane_new(&s->lanes, ++s->lane_last, process->pid, parent.lane,
+                    &process->lane, &fd, &error) != 0) {
+        process->lane = NULL;
+        return SP_REFUSE(ENOMEM);
+    }
+    return (struct sp_answer){.kind = SP_ANSWER_GIVE, .value = fd, .close_on_exec = true};
+}
+
+/* The agent goes on at once; what it wrote so far is taken meanwhile. */
+static struct sp_answer kick(struct sp_act_call *call)
+{
+    sp_listener_return(call->s->guest.listener, call->n->id, 0);
+    if (call->process->lane != NULL)
+        sp_lane_drain(call->process->lane, call->s->writer, 0);
+    return SP_GONE;
+}
+
+static struct sp_answer wait_for_room(struct sp_act_call *call)
+{
+    if (call->process->lane != NULL)
+        sp_lane_drain(call->process->lane, call->s->writer, 0);
+    return SP_RETURN(0);
+}
+
+static void copy_text(const struct sp_claim *claim, enum sp_field field, char *to, size_t size)
+{
+    size_t length = 0;
+    const char *text = sp_claim_text(claim, field, &length);
+    if (text == NULL)
+        length = 0;
+    if (length >= size)
+        length = size - 1;
+    if (length > 0)
+        memcpy(to, text, length);
+    to[length] = '\0';
+}
+
+/* Fields that a denial writes by itself. */
+static bool not_of_the_act(enum sp_field field, void *context)
+{
+    (void)context;
+    return field == SP_FIELD_AT_FILE || field == SP_FIELD_AT_LINE || field == SP_FIELD_STACK ||
+           field == SP_FIELD_OPERATION || field == SP_FIELD_TARGET || field == SP_FIELD_FILE ||
+           field == SP_FIELD_LINE || field == SP_FIELD_MESSAGE;
+}
+
+static void act_members(const struct sp_claim *claim, struct sp_buffer *members)
+{
+    for (uint32_t i = 0; i < claim->count; i++) {
+        const struct sp_claim_field *f = &claim->fields[i];
+        char text[SP_TEXT_MAX + 1];
+        if (not_of_the_act((enum sp_field)f->field, NULL))
+            continue;
+        if (sp_field_type(f->field) == SP_TYPE_TEXT) {
+            copy_text(claim, (enum sp_field)f->field, text, sizeof text);
+            sp_member_text(members, sp_field_key(f->field), text);
+        } else {
+            sp_member_int(members, sp_field_key(f->field), f->number);
+        }
+    }
+}
+
+/* The agent's matcher says no and asks whether it is so. */
+static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_claim *claim,
+                  struct sp_denial *denial, char target[SP_TEXT_MAX + 1])
+{
+    const struct sp_policy *policy = call->s->policy;
+    if (kind == SP_KIND_IMPORT) {
+        copy_text(claim, SP_FIELD_MODULE, target, SP_TEXT_MAX + 1);
+        denial->verdict =
+            sp_policy_import(policy, target, sp_claim_number(claim, SP_FIELD_DIRECT, 1) != 0);
+        denial->category = "import";
+        denial->operation = "import";
+        return denial->verdict.action == SP_DENY;
+    }
+    static const char *const operations[] = {"connect", "bind", "listen", "send", "socket"};
+    char operation[16];
+    copy_text(claim, SP_FIELD_OPERATION, operation, sizeof operation);
+    denial->operation = kind == SP_KIND_BIND ? "bind" : kind == SP_KIND_SOCKET ? "socket" : "connect";
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+        if (strcmp(operation, operations[i]) == 0)
+            denial->operation = operations[i];
+    copy_text(claim, SP_FIELD_TARGET, target, SP_TEXT_MAX + 1);
+    denial->category = "network";
+    denial->verdict = sp_policy_network(policy);
+    return denial->verdict.action == SP_DENY;
+}
+
+static void tell(struct sp_lane *lane, const struct sp_explanation *explanation)
+{
+    char text[sizeof *explanation + 4];
+    snprintf(text, sizeof text, "%s; %s", explanation->message, explanation->hint);
+    sp_lane_answer(lane, text);
+}
+
+static struct sp_answer ask(struct sp_act_call *call)
+{
+    static struct sp_claim claim;
+    static char target[SP_TEXT_MAX + 1];
+    struct sp_lane *lane = call->process->lane;
+    enum sp_kind kind;
+    struct sp_place place;
+    struct sp_explanation explanation;
+    if (lane == NULL || !sp_lane_question(lane, &kind, &claim))
+        return SP_REFUSE(EINVAL);
+    struct sp_denial denial = {.target = target, .layer = SP_LAYER_PYTHON};
+    if (!judge(call, kind, &claim, &denial, target))
+        return SP_RETURN(0);
+    /* Several addresses of one host, tried in turn on one line, are one denial. */
+    char host[300];
+    char sameness[320];
+    copy_text(&claim, SP_FIELD_HOST, host, sizeof host);
+    if (host[0] != '\0') {
+        snprintf(sameness, sizeof sameness, "%s %lld", host,
+                 (long long)sp_claim_number(&claim, SP_FIELD_PORT, 0));
+        denial.sameness = sameness;
+    }
+    struct sp_buffer members;
+    sp_buffer_init(&members, 64u << 10);
+    act_members(&claim, &members);
+    denial.members = &members;
+    sp_place_from_claim(&claim, &place);
+    sp_record_denial(call, &denial, &place, &explanation);
+    tell(lane, &explanation);
+    sp_place_release(&place);
+    sp_buffer_release(&members);
+    return SP_RETURN(1);
+}
+
+static void resolve_members(const struct sp_lookup *lookup, const char *host,
+                            struct sp_buffer *members)
+{
+    sp_member_text(members, "host", host);
+    if (lookup->tried) {
+        sp_member_text(members, "address", lookup->address);
+        sp_member_int(members, "port", lookup->port);
+    }
+}
+
+/* A local file had the answer: what was refused on the way there was not needed. */
+static void tell_answered(struct sp_act_call *call, const struct sp_buffer *members,
+                          const struct sp_place *place)
+{
+    struct sp_buffer all;
+    sp_buffer_init(&all, 64u << 10);
+    sp_buffer_append(&all, members->data, members->size);
+    sp_place_members(place, &all);
+    sp_record_begin(call, SP_KIND_RESOLVE);
+    sp_trace_members(call->s->writer, all.data, all.size);
+    sp_trace_bool(call->s->writer, "expected", true);
+    sp_trace_end(call->s->writer);
+    sp_buffer_release(&all);
+}
+
+static struct sp_answer lookup_over(struct sp_act_call *call)
+{
+    static struct sp_claim claim;
+    struct sp_supervisor *s = call->s;
+    struct sp_lane *lane = call->process->lane;
+    pid_t tid = (pid_t)call->n->pid;
+    struct sp_lookup *lookup = sp_lookups_find(&s->lookups, tid);
+    if (lane == NULL || !sp_lane_lookup_end(lane, tid, sp_act_arg(call, 1), &claim) ||
+        lookup == NULL)
+        return SP_RETURN(0);
+    char host[300];
+    struct sp_place place;
+    struct sp_buffer members;
+    bool answered = sp_act_arg(call, 2) != 0;
+    copy_text(&claim, SP_FIELD_HOST, host, sizeof host);
+    sp_place_from_claim(&claim, &place);
+    sp_buffer_init(&members, 64u << 10);
+    resolve_members(lookup, host, &members);
+    if (answered) {
+        tell_answered(call, &members, &place);
+    } else {
+        struct sp_explanation explanation;
+        struct sp_denial denial = {.category = "network",
+                                   .operation = "resolve",
+                                   .target = host,
+                                   .verdict = sp_policy_network(s->policy),
+                                   .layer = SP_LAYER_KERNEL,
+                                   .members = &members};
+        sp_record_denial(call, &denial, &place, &explanation);
+        tell(lane, &explanation);
+    }
+    sp_lookup_end(lookup);
+    sp_place_release(&place);
+    sp_buffer_release(&members);
+    return SP_RETURN(answered ? 0 : 1);
+}
+
+struct sp_answer sp_act_agent(struct sp_act_call *call)
+{
+    switch (sp_act_arg(call, 0)) {
+    case SP_CALL_HELLO:
+        return hello(call);
+    case SP_CALL_KICK:
+        return kick(call);
+    case SP_CALL_WAIT:
+        return wait_for_room(call);
+    case SP_CALL_ASK:
+        return ask(call);
+    case SP_CALL_LOOKUP:
+        return lookup_over(call);
+    default:
+        return SP_REFUSE(ENOSYS);
+    }
+}

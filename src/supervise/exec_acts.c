@@ -1,0 +1,202 @@
+/* Processes becoming other programs, and ending. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/scope.h"
+#include "supervise/record.h"
+#include "sys/guest.h"
+
+#define ARGV_MAX 256u
+#define ARGV_BYTES 8192u
+
+/* argv as a JSON array, as it stands in the guest now: evidence, not proof, when threads race. */
+static void argv_members(pid_t tid, uint64_t address, struct sp_buffer *members)
+{
+    char text[1024];
+    size_t bytes = 0;
+    unsigned count = 0;
+    bool cut = false;
+    sp_buffer_text(members, ",\"argv\":[");
+    for (; address != 0; count++) {
+        uint64_t pointer;
+        if (sp_guest_read(tid, address + count * sizeof pointer, &pointer, sizeof pointer) != 0 ||
+            pointer == 0)
+            break;
+        ssize_t n = sp_guest_text(tid, pointer, text, sizeof text);
+        cut = n == -ENAMETOOLONG;
+        size_t length = cut ? sizeof text - 1 : n > 0 ? (size_t)n : 0;
+        sp_buffer_text(members, count > 0 ? "," : "");
+        sp_json_string(members, text, length);
+        bytes += length;
+        if (count + 1 == ARGV_MAX || bytes > ARGV_BYTES) {
+            cut = true;
+            break;
+        }
+    }
+    sp_buffer_text(members, cut ? "],\"argv_cut\":true" : "]");
+}
+
+/* The path that is asked for and what it leads to. false: it leads nowhere, the kernel will
+ * say so. */
+static bool find_program(struct sp_act_call *call, int dirfd, const char *path, char found[PATH_MAX])
+{
+    sp_auto_fd fd = sp_guest_open_path((pid_t)call->n->pid, dirfd, path, 0);
+    char name[40];
+    if (fd == -EACCES) { /* a walk through procfs: told as it was asked for */
+        snprintf(found, PATH_MAX, "%s", path);
+        return true;
+    }
+    if (fd < 0)
+        return false;
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(name, found, PATH_MAX - 1);
+    if (n < 0)
+        return false;
+    found[n] = '\0';
+    return true;
+}
+
+static void note_pending(struct sp_act_call *call, const char *path, uint64_t argv)
+{
+    struct sp_pending_exec *exec = &call->process->exec;
+    struct sp_place place;
+    sp_place_find(call, SP_ACT_PROCESS, NULL, &place, NULL);
+    sp_buffer_clear(&exec->members);
+    sp_member_text(&exec->members, "path", path);
+    argv_members((pid_t)call->n->pid, argv, &exec->members);
+    sp_member_text(&exec->members, "args", "observed");
+    sp_place_members(&place, &exec->members);
+    sp_place_release(&place);
+    exec->mark = sp_guest_image(call->process->pid);
+    exec->t_ns = sp_supervisor_t(call->s);
+    exec->waiting = true;
+}
+
+/* An empty path names the descriptor itself (AT_EMPTY_PATH, a memory file for example). */
+static bool asked_path(struct sp_act_call *call, int *ret_dirfd, char asked[PATH_MAX])
+{
+    bool at = call->n->data.nr == SYS_execveat;
+    *ret_dirfd = at ? sp_act_int(call, 0) : AT_FDCWD;
+    pid_t tid = (pid_t)call->n->pid;
+    if (sp_guest_text(tid, sp_act_arg(call, at ? 1 : 0), asked, PATH_MAX) < 0)
+        return false;
+    if (asked[0] == '\0' && at && sp_guest_fd_path(tid, *ret_dirfd, asked))
+        *ret_dirfd = AT_FDCWD;
+    return true;
+}
+
+struct sp_answer sp_act_exec(struct sp_act_call *call)
+{
+    struct sp_supervisor *s = call->s;
+    char asked[PATH_MAX];
+    char found[PATH_MAX];
+    int dirfd;
+    if (s->phase == SP_PHASE_SEALED && call->process->program) {
+        s->phase = SP_PHASE_LOADING; /* our own exec of the interpreter */
+        return SP_CONTINUE;
+    }
+    if (call->process->lane != NULL)
+        sp_lane_drain(call->process->lane, s->writer, 0);
+    if (!asked_path(call, &dirfd, asked))
+        return SP_CONTINUE; /* the kernel cannot read it either */
+    if (find_program(call, dirfd, asked, found))
+        note_pending(call, found, sp_act_arg(call, call->n->data.nr == SYS_execveat ? 2 : 1));
+    return SP_CONTINUE;
+}
+
+void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool agent)
+{
+    struct sp_pending_exec *exec = &process->exec;
+    if (!exec->waiting)
+        return;
+    exec->waiting = false;
+    if (process->lane != NULL) {
+        sp_lane_finish(process->lane, s->writer);
+        sp_lane_free(process->lane);
+        process->lane = NULL;
+    }
+    sp_trace_begin(s->writer, SP_KIND_EXEC, SP_LAYER_KERNEL, exec->t_ns, process->pid,
+                   process->pid);
+    sp_trace_members(s->writer, exec->members.data, exec->members.size);
+    sp_trace_bool(s->writer, "agent", agent);
+    sp_trace_end(s->writer);
+}
+
+void sp_exec_check(struct sp_supervisor *s, struct sp_process *process)
+{
+    if (!process->exec.waiting)
+        return;
+    uint64_t mark = sp_guest_image(process->pid);
+    if (mark != 0 && mark != process->exec.mark)
+        sp_exec_confirm(s, process, false);
+    else
+        process->exec.waiting = false; /* it failed: the same image goes on */
+}
+
+static void tell_exit(struct sp_supervisor *s, struct sp_process *process, int tid, int code,
+                      int signal)
+{
+    sp_trace_begin(s->writer, SP_KIND_EXIT, SP_LAYER_KERNEL, sp_supervisor_t(s), process->pid,
+                   tid);
+    if (signal != 0)
+        sp_trace_int(s->writer, "signal", signal);
+    else if (code >= 0)
+        sp_trace_int(s->writer, "code", code);
+    else
+        sp_trace_string(s->writer, "code", "unknown");
+    sp_trace_end(s->writer);
+    process->exited = true;
+}
+
+/* A lookup that never came to its end is told as what it was. */
+static void flush_lookups(struct sp_supervisor *s, pid_t pid)
+{
+    for (unsigned i = 0; i < SP_LOOKUPS_MAX; i++) {
+        struct sp_lookup *lookup = &s->lookups.items[i];
+        if (lookup->tid == 0 || lookup->pid != pid)
+            continue;
+        struct sp_process process = {.pid = pid};
+        struct seccomp_notif n = {.pid = (uint32_t)lookup->tid};
+        struct sp_act_call call = {.s = s, .n = &n, .process = &process};
+        struct sp_place place = {0};
+        struct sp_denial denial = {.category = "network",
+                                   .operation = "resolve",
+                                   .target = lookup->tried ? lookup->address : "a name",
+                                   .verdict = sp_policy_network(s->policy),
+                                   .layer = SP_LAYER_KERNEL};
+        sp_record_denial(&call, &denial, &place, NULL);
+        sp_lookup_end(lookup);
+    }
+}
+
+void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int code, int signal)
+{
+    flush_lookups(s, process->pid);
+    if (process->lane != NULL) {
+        sp_lane_finish(process->lane, s->writer);
+        sp_lane_free(process->lane);
+        process->lane = NULL;
+    }
+    if (!process->exited && s->phase >= SP_PHASE_RUNNING)
+        tell_exit(s, process, process->pid, code, signal);
+}
+
+struct sp_answer sp_act_exit(struct sp_act_call *call)
+{
+    struct sp_process *process = call->process;
+    if (call->s->phase < SP_PHASE_RUNNING)
+        return SP_CONTINUE;
+    flush_lookups(call->s, process->pid);
+    if (process->lane != NULL)
+        sp_lane_finish(process->lane, call->s->writer);
+    if (!process->exited)
+        tell_exit(call->s, process, (int)call->n->pid, sp_act_int(call, 0) & 0xff, 0);
+    if (process->program)
+        call->s->exit_told = true;
+    return SP_CONTINUE;
+}

@@ -1,0 +1,47 @@
+/* Which files a run created, changed and deleted: from the record, not by scanning trees.
+ *
+ * A path is noted when a call that could change it is let through, with whether it was there
+ * before; what became of it is looked at when the run is over.
+ */
+#ifndef SP_SUPERVISE_FILES_H
+#define SP_SUPERVISE_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+
+#define SP_FILES_MAX 4096u
+#define SP_FILES_BYTES (512u << 10) /* of their paths together */
+
+struct sp_file_note {
+    uint64_t hash;
+    uint32_t path; /* offset into the texts */
+    bool existed;
+    uint64_t device;
+    uint64_t inode;
+    uint64_t size_bytes;
+    int64_t modified_ns;
+    int64_t changed_ns;
+};
+
+struct sp_files {
+    struct sp_file_note *items;
+    uint32_t count;
+    uint32_t room;
+    uint64_t missed; /* paths that found no room */
+    struct sp_buffer texts;
+};
+
+void sp_files_init(struct sp_files *files);
+void sp_files_release(struct sp_files *files);
+
+/* `path` is absolute. Only the first note of a path counts. */
+void sp_files_note(struct sp_files *files, const char *path);
+
+/* {"created":[...],"changed":[...],"deleted":[...]}: each with path and, where it is there,
+ * size. */
+void sp_files_write(const struct sp_files *files, struct sp_buffer *to);
+
+#endif

@@ -1,0 +1,418 @@
+/* The life of one run, from top to bottom: sp_supervise(). */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/scope.h"
+#include "supervise/record.h"
+#include "sys/listener.h"
+#include "sys/tree.h"
+
+#define DRAIN_INTERVAL_NS 100000000u  /* what agents wrote is taken at the latest after this */
+#define KILL_PATIENCE_NS 2000000000u  /* a process that does not die of SIGKILL hangs in the kernel */
+#define DELIVER_PATIENCE_NS 100000000u /* after a wall limit, for a caller that does not read */
+#define OUTPUT_TEXT_MAX (1u << 20)     /* of printed text in the trace */
+#define OUTPUT_EVENTS_MAX 4096u
+
+/* What an epoll event is about, where it is neither a stream nor a process. */
+static char listener_ready;
+static char guest_ready;
+static char signal_ready;
+static char control_ready;
+
+const char *sp_status_name(enum sp_status status)
+{
+    static const char *const names[] = {"ok", "error", "signal", "timeout", "cancelled"};
+    return names[status];
+}
+
+static void drain_one(void *context, struct sp_process *process)
+{
+    struct sp_supervisor *s = context;
+    if (process->lane != NULL)
+        sp_lane_drain(process->lane, s->writer, 0);
+}
+
+static void drain_all(struct sp_supervisor *s)
+{
+    sp_processes_each(&s->processes, drain_one, s);
+}
+
+/* What was printed, in its place among the other events. */
+static void on_output(void *context, int number, const char *data, size_t size)
+{
+    struct sp_supervisor *s = context;
+    if (s->phase < SP_PHASE_RUNNING)
+        return;
+    if (s->output_told_bytes + size > OUTPUT_TEXT_MAX || s->output_told >= OUTPUT_EVENTS_MAX) {
+        sp_trace_lost(s->writer, 1, "more output than the trace keeps");
+        return;
+    }
+    drain_all(s);
+    s->output_told++;
+    s->output_told_bytes += size;
+    sp_trace_begin(s->writer, SP_KIND_OUTPUT, SP_LAYER_SUPERVISOR, sp_supervisor_t(s),
+                   s->guest.pid, s->guest.pid);
+    sp_trace_string(s->writer, "stream", number == 1 ? "stdout" : "stderr");
+    sp_trace_uint(s->writer, "size", size);
+    sp_trace_text(s->writer, "text", data, size);
+    sp_trace_end(s->writer);
+}
+
+static bool watch(struct sp_supervisor *s, int fd, void *about)
+{
+    struct epoll_event e = {.events = EPOLLIN, .data.ptr = about};
+    return fd < 0 || epoll_ctl(s->epoll, EPOLL_CTL_ADD, fd, &e) == 0;
+}
+
+static void cancel(struct sp_supervisor *s, int signal)
+{
+    if (s->cancelled)
+        return;
+    s->cancelled = true;
+    s->cancel_signal = signal;
+}
+
+static void on_signal(struct sp_supervisor *s)
+{
+    struct signalfd_siginfo info;
+    if (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+        cancel(s, (int)info.ssi_signo);
+}
+
+/* The API's end of the socket: any line asks for the end, and so does its closing. */
+static void on_control(struct sp_supervisor *s)
+{
+    char text[256];
+    ssize_t n = recv(s->is->control, text, sizeof text, MSG_DONTWAIT);
+    if (n >= 0 || (errno != EAGAIN && errno != EINTR))
+        cancel(s, SIGTERM);
+}
+
+/* A process that is not ours to reap has ended: how, only newer kernels tell. */
+static void on_process_end(struct sp_supervisor *s, struct sp_process *process)
+{
+    int status = 0;
+    int code = -1;
+    int signal = 0;
+    if (process->program)
+        return; /* reaped by reap_program() */
+    if (waitpid(process->pid, &status, WNOHANG) == process->pid) {
+        code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+        signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    } else {
+        sp_pidfd_exit_status(process->pidfd, &code, &signal);
+    }
+    sp_process_ended(s, process, code, signal);
+    epoll_ctl(s->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);
+    sp_processes_remove(&s->processes, process);
+}
+
+static void reap_program(struct sp_supervisor *s)
+{
+    if (wait4(s->guest.pid, &s->wait_status, WNOHANG, &s->usage) != s->guest.pid)
+        return;
+    s->reaped = true;
+    struct sp_process *process = sp_processes_find(&s->processes, s->guest.pid);
+    if (process != NULL)
+        sp_process_ended(s, process, WIFEXITED(s->wait_status) ? WEXITSTATUS(s->wait_status) : -1,
+                         WIFSIGNALED(s->wait_status) ? WTERMSIG(s->wait_status) : 0);
+}
+
+static int time_left_ms(const struct sp_supervisor *s)
+{
+    uint64_t now = sp_clock_ns();
+    uint64_t wait = DRAIN_INTERVAL_NS;
+    if (s->deadline_ns != 0)
+        wait = s->deadline_ns <= now               ? 0
+               : s->deadline_ns - now < wait ? s->deadline_ns - now
+                                             : wait;
+    return (int)((wait + 999999) / 1000000);
+}
+
+static void on_time(struct sp_supervisor *s)
+{
+    drain_all(s);
+    sp_violations_tell_repeats(&s->violations, s->writer, sp_supervisor_t(s));
+    sp_violations_tell_repeats(&s->refusals, s->writer, sp_supervisor_t(s));
+    sp_trace_flush(s->writer, false);
+}
+
+/* One event at a time: what it is about may be gone after another was dealt with. */
+static void turn(struct sp_supervisor *s)
+{
+    struct epoll_event e;
+    int n = epoll_wait(s->epoll, &e, 1, time_left_ms(s));
+    uint64_t now = sp_clock_ns();
+    if (s->deadline_ns != 0 && now >= s->deadline_ns)
+        s->timed_out = true;
+    if (n == 0)
+        on_time(s);
+    if (n <= 0)
+        return;
+    void *about = e.data.ptr;
+    if (about == &listener_ready) {
+        if ((e.events & EPOLLIN) != 0 && sp_notify(s))
+            return;
+        if ((e.events & EPOLLHUP) != 0)
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.listener, NULL);
+    } else if (about == &guest_ready) {
+        reap_program(s);
+    } else if (about == &signal_ready) {
+        on_signal(s);
+    } else if (about == &control_ready) {
+        on_control(s);
+    } else if (about == s->relay.streams[0] || about == s->relay.streams[1] ||
+               about == s->relay.streams[2]) {
+        sp_relay_move(&s->relay, about);
+    } else {
+        on_process_end(s, about);
+    }
+}
+
+static bool goes_on(const struct sp_supervisor *s)
+{
+    return !s->reaped && !s->timed_out && !s->cancelled && s->failure.code == 0;
+}
+
+static void on_killed(void *context, pid_t pid, int status)
+{
+    struct sp_supervisor *s = context;
+    if (pid == s->guest.pid) {
+        s->reaped = true;
+        s->wait_status = status;
+    }
+    struct sp_process *process = sp_processes_find(&s->processes, pid);
+    if (process != NULL)
+        sp_process_ended(s, process, WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+                         WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+static void end_process(void *context, struct sp_process *process)
+{
+    struct sp_supervisor *s = context;
+    if (!process->exited)
+        sp_process_ended(s, process, -1, 0);
+    else if (process->lane != NULL)
+        sp_process_ended(s, process, -1, 0);
+    sp_processes_remove(&s->processes, process);
+}
+
+/* Passes on what the guest printed last. Whoever reads it may take the time that plain python
+ * would give it; after a limit it may not. */
+static void deliver(struct sp_supervisor *s)
+{
+    bool hurry = s->timed_out || s->cancelled || s->failure.code != 0;
+    uint64_t until = sp_clock_ns() + DELIVER_PATIENCE_NS;
+    sp_relay_finish(&s->relay);
+    while (!sp_relay_drained(&s->relay)) {
+        struct epoll_event e;
+        uint64_t now = sp_clock_ns();
+        if (hurry && now >= until)
+            return;
+        int n = epoll_wait(s->epoll, &e, 1, 20);
+        if (n > 0 && e.data.ptr == &signal_ready) {
+            on_signal(s);
+            hurry = true;
+        } else if (n > 0 && e.data.ptr == &control_ready) {
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->is->control, NULL);
+        } else if (n > 0 && e.data.ptr == &listener_ready) {
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.listener, NULL);
+        } else if (n > 0 && e.data.ptr == &guest_ready) {
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.pidfd, NULL);
+        } else if (n > 0) {
+            sp_relay_move(&s->relay, e.data.ptr);
+        }
+        sp_relay_finish(&s->relay);
+    }
+}
+
+/* Nothing of the run outlives it. */
+static void end_everything(struct sp_supervisor *s)
+{
+    s->phase = s->phase < SP_PHASE_RUNNING ? s->phase : SP_PHASE_ENDING;
+    drain_all(s);
+    if (!sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, on_killed, s) && s->failure.code == 0)
+        (void)sp_fail(&s->failure, SP_E_HOST, "a process of the run cannot be killed");
+    sp_processes_each(&s->processes, end_process, s);
+    deliver(s);
+}
+
+static void judge_end(const struct sp_supervisor *s, struct sp_outcome *o)
+{
+    double seconds = (double)s->is->timeout_ns / 1e9;
+    if (s->timed_out) {
+        o->status = SP_STATUS_TIMEOUT;
+        o->exit_code = 124;
+        o->exited_by = "killed";
+        snprintf(o->reason, sizeof o->reason,
+                 "the wall limit of %g s was reached: it had run %.3f s", seconds,
+                 (double)o->wall_ns / 1e9);
+    } else if (s->cancelled) {
+        o->status = SP_STATUS_CANCELLED;
+        o->exit_code = 128 + s->cancel_signal;
+        o->exited_by = "killed";
+        snprintf(o->reason, sizeof o->reason, "the run was %s",
+                 s->cancel_signal == SIGINT ? "interrupted" : "cancelled");
+    } else if (WIFSIGNALED(s->wait_status)) {
+        o->status = SP_STATUS_SIGNAL;
+        o->signal = WTERMSIG(s->wait_status);
+        o->exit_code = 128 + o->signal;
+        o->exited_by = "signal";
+        snprintf(o->reason, sizeof o->reason, "the program was ended by signal %d (%s)", o->signal,
+                 strsignal(o->signal));
+    } else {
+        o->exit_code = WEXITSTATUS(s->wait_status);
+        o->status = o->exit_code == 0 ? SP_STATUS_OK : SP_STATUS_ERROR;
+        snprintf(o->reason, sizeof o->reason, "the program ended with exit code %d", o->exit_code);
+    }
+}
+
+static void take_stream(struct sp_supervisor *s, int number, struct sp_stream_outcome *to)
+{
+    struct sp_stream *stream = s->relay.streams[number];
+    *to = (struct sp_stream_outcome){.captured = -1};
+    if (stream == NULL)
+        return;
+    to->captured = sp_steal_fd(&stream->captured);
+    to->kept_bytes = stream->kept_bytes;
+    to->total_bytes = stream->total_bytes;
+}
+
+static void write_end(struct sp_supervisor *s, const struct sp_outcome *o)
+{
+    struct sp_trace_writer *w = s->writer;
+    sp_violations_tell_repeats(&s->violations, w, sp_supervisor_t(s));
+    sp_violations_tell_repeats(&s->refusals, w, sp_supervisor_t(s));
+    sp_trace_begin_end(w, sp_supervisor_t(s), s->guest.pid);
+    sp_trace_string(w, "status", sp_status_name(o->status));
+    sp_trace_int(w, "exit_code", o->exit_code);
+    if (o->signal != 0)
+        sp_trace_int(w, "signal", o->signal);
+    sp_trace_string(w, "reason", o->reason);
+    sp_trace_uint(w, "wall_ns", o->wall_ns);
+    sp_trace_uint(w, "cpu_ns",
+                  (uint64_t)(o->usage.ru_utime.tv_sec + o->usage.ru_stime.tv_sec) * 1000000000u +
+                      (uint64_t)(o->usage.ru_utime.tv_usec + o->usage.ru_stime.tv_usec) * 1000u);
+    sp_trace_uint(w, "peak_memory_bytes", (uint64_t)o->usage.ru_maxrss * 1024u);
+    sp_trace_uint(w, "stdout_bytes", o->streams[0].total_bytes);
+    sp_trace_uint(w, "stderr_bytes", o->streams[1].total_bytes);
+    sp_trace_uint(w, "violations", s->violations.total);
+}
+
+static void fill_outcome(struct sp_supervisor *s, struct sp_outcome *o)
+{
+    *o = (struct sp_outcome){.pid = s->guest.pid, .python_version = s->python_version};
+    o->wall_ns = sp_clock_ns() - s->is->start_ns;
+    o->startup_ns = s->begun_ns != 0 ? s->begun_ns - s->is->start_ns : 0;
+    o->usage = s->usage;
+    sp_buffer_init(&o->violations, SP_VIOLATIONS_BYTES * 2);
+    sp_buffer_init(&o->files, SP_FILES_BYTES * 8);
+    judge_end(s, o);
+    take_stream(s, 1, &o->streams[0]);
+    take_stream(s, 2, &o->streams[1]);
+    sp_violations_write(&s->violations, &o->violations);
+    o->violation_count = (uint32_t)(s->violations.total > UINT32_MAX ? UINT32_MAX
+                                                                    : s->violations.total);
+    sp_files_write(&s->files, &o->files);
+}
+
+void sp_outcome_release(struct sp_outcome *o)
+{
+    sp_close_fd(&o->streams[0].captured);
+    sp_close_fd(&o->streams[1].captured);
+    sp_buffer_release(&o->violations);
+    sp_buffer_release(&o->files);
+}
+
+static int start(struct sp_supervisor *s, struct sp_error *reterr)
+{
+    const struct sp_supervision *is = s->is;
+    s->epoll = epoll_create1(EPOLL_CLOEXEC);
+    s->signal_fd = signalfd(-1, is->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (s->epoll < 0 || s->signal_fd < 0)
+        return sp_fail_errno(reterr, SP_E_HOST, "cannot watch the program");
+    int code = sp_relay_open(&s->relay, is->stdio, is->capture, is->capture_max, reterr);
+    if (code != 0)
+        return code;
+    s->relay.on_output = on_output;
+    s->relay.context = s;
+    for (int i = 0; i < 3; i++)
+        is->launch->stdio[i] = s->relay.guest[i];
+    code = sp_launch(is->launch, &s->guest, reterr);
+    if (code != 0)
+        return code;
+    /* From here on untrusted code may run: nobody may look into this process. */
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    sp_relay_start(&s->relay, s->epoll);
+    if (s->guest.listener >= 0)
+        sp_listener_wake_locally(s->guest.listener);
+    if (!watch(s, s->guest.listener, &listener_ready) || !watch(s, s->guest.pidfd, &guest_ready) ||
+        !watch(s, s->signal_fd, &signal_ready) || !watch(s, is->control, &control_ready))
+        return sp_fail_errno(reterr, SP_E_HOST, "cannot watch the program");
+    return 0;
+}
+
+static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
+{
+    *s = (struct sp_supervisor){.is = is, .policy = is->policy, .writer = is->writer,
+                                .epoll = -1, .signal_fd = -1};
+    s->guest = (struct sp_guest){.pidfd = -1, .listener = -1};
+    for (int i = 0; i < 3; i++)
+        s->relay.guest[i] = -1;
+    sp_lanes_init(&s->lanes, is->start_ns, is->calls, is->config, is->config_size);
+    sp_sockets_init(&s->sockets, is->keep_sockets);
+    sp_files_init(&s->files);
+    sp_violations_init(&s->violations, SP_KIND_VIOLATION);
+    sp_violations_init(&s->refusals, SP_KIND_TAMPER);
+    s->deadline_ns = is->timeout_ns != 0 ? is->start_ns + is->timeout_ns : 0;
+}
+
+static void release(struct sp_supervisor *s)
+{
+    sp_relay_close(&s->relay);
+    sp_guest_release(&s->guest);
+    sp_close_fd(&s->epoll);
+    sp_close_fd(&s->signal_fd);
+    sp_sockets_release(&s->sockets);
+    sp_files_release(&s->files);
+    sp_violations_release(&s->violations);
+    sp_violations_release(&s->refusals);
+}
+
+int sp_supervise(const struct sp_supervision *supervision, struct sp_outcome *ret_outcome,
+                 struct sp_error *reterr)
+{
+    static struct sp_supervisor the_supervisor; /* large; one a process */
+    struct sp_supervisor *s = &the_supervisor;
+    prepare(s, supervision);
+    int code = start(s, reterr);
+    if (code == 0) {
+        while (goes_on(s))
+            turn(s);
+        end_everything(s);
+        code = sp_launch_failed(&s->guest, supervision->launch, reterr);
+        if (code == 0 && s->failure.code != 0) {
+            code = s->failure.code;
+            if (reterr != NULL)
+                *reterr = s->failure;
+        }
+    } else {
+        (void)sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, NULL, NULL);
+    }
+    if (code == 0) {
+        fill_outcome(s, ret_outcome);
+        write_end(s, ret_outcome);
+    }
+    release(s);
+    return code;
+}

@@ -1,0 +1,54 @@
+/* Writing down what a notified call is about: where in the program it was made, what it asks
+ * for, and, when it is denied, why.
+ */
+#ifndef SP_SUPERVISE_RECORD_H
+#define SP_SUPERVISE_RECORD_H
+
+#include "supervise/supervisor.h"
+
+/* Where an act was made. */
+struct sp_place {
+    bool known;
+    bool native; /* no audit event announced it */
+    int line;
+    char file[512];
+    struct sp_buffer stack; /* JSON array, empty: none */
+};
+
+/* Takes the agent's claim for this thread and class; without one, walks the thread's frames.
+ * `text` (may be NULL) must occur in the claim's path or address for it to count. Also hands
+ * out the claim: *ret_claim (may be NULL) is filled when the result is true. */
+bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
+                   struct sp_place *ret_place, struct sp_claim *ret_claim);
+void sp_place_from_claim(const struct sp_claim *claim, struct sp_place *ret_place);
+void sp_place_release(struct sp_place *place);
+
+/* Adds `at`, and `origin` for native acts, to a list of members. */
+void sp_place_members(const struct sp_place *place, struct sp_buffer *members);
+
+/* Drains the process's lane and begins an event of the kernel's about it. */
+void sp_record_begin(struct sp_act_call *call, enum sp_kind kind);
+
+struct sp_denial {
+    const char *category;  /* "network", "import", "process", "integrity" */
+    const char *operation; /* "connect" ... */
+    const char *target;    /* as a person reads it */
+    const char *sameness;  /* what makes repeats the same, NULL: the target */
+    struct sp_verdict verdict;
+    enum sp_layer layer;
+    const struct sp_buffer *members; /* fields of the act itself; may be NULL */
+};
+
+/* Writes a denial as a violation, or as what was refused under a policy that only traces.
+ * *ret_explanation (may be NULL) gets the sentence. */
+void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
+                      const struct sp_place *place, struct sp_explanation *ret_explanation);
+
+/* The verdict for what no policy allows. */
+struct sp_verdict sp_verdict_always(const struct sp_policy *policy);
+
+/* `"key":"text"` and `"key":number`, for lists of members. */
+void sp_member_text(struct sp_buffer *members, const char *key, const char *text);
+void sp_member_int(struct sp_buffer *members, const char *key, int64_t value);
+
+#endif

@@ -1,0 +1,261 @@
+#include "supervise/sockets.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
+#include <linux/unix_diag.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "sys/guest.h"
+
+/* One socket as sock_diag tells of it. */
+struct diag_socket {
+    uint64_t cookie;
+    uint32_t path_inode; /* 0: not bound to a path */
+    uint32_t path_device;
+    const char *name; /* bound name; abstract ones begin with NUL */
+    size_t name_size;
+};
+
+void sp_sockets_init(struct sp_sockets *sockets, bool keep_dups)
+{
+    *sockets = (struct sp_sockets){.diag = -1, .keep_dups = keep_dups};
+}
+
+void sp_sockets_release(struct sp_sockets *sockets)
+{
+    for (unsigned i = 0; i < sockets->count; i++)
+        sp_close_fd(&sockets->items[i].kept);
+    free(sockets->items);
+    sp_close_fd(&sockets->diag);
+    sockets->items = NULL;
+    sockets->count = 0;
+}
+
+static void parse_socket(const struct nlmsghdr *header, struct diag_socket *ret_socket)
+{
+    const struct unix_diag_msg *m = NLMSG_DATA(header);
+    int left = (int)(header->nlmsg_len - NLMSG_LENGTH(sizeof *m));
+    *ret_socket = (struct diag_socket){
+        .cookie = (uint64_t)m->udiag_cookie[1] << 32 | m->udiag_cookie[0]};
+    for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left);
+         a = (const void *)((const char *)a + RTA_ALIGN(a->rta_len)),
+                             left -= (int)RTA_ALIGN(a->rta_len)) {
+        if (a->rta_type == UNIX_DIAG_VFS) {
+            const struct unix_diag_vfs *v = RTA_DATA(a);
+            ret_socket->path_inode = v->udiag_vfs_ino;
+            ret_socket->path_device = v->udiag_vfs_dev;
+        } else if (a->rta_type == UNIX_DIAG_NAME) {
+            ret_socket->name = RTA_DATA(a);
+            ret_socket->name_size = RTA_PAYLOAD(a);
+        }
+    }
+}
+
+/* Calls `each` for every Unix socket of this network namespace. false when the kernel does not
+ * tell. */
+static bool for_each_socket(struct sp_sockets *sockets,
+                            void (*each)(void *context, const struct diag_socket *socket),
+                            void *context)
+{
+    static char text[32768] __attribute__((aligned(8)));
+    struct {
+        struct nlmsghdr header;
+        struct unix_diag_req request;
+    } question = {
+        {sizeof question, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST | NLM_F_DUMP, 0, 0},
+        {.sdiag_family = AF_UNIX,
+         .udiag_states = UINT32_MAX,
+         .udiag_show = UDIAG_SHOW_VFS | UDIAG_SHOW_NAME}};
+    if (sockets->diag < 0)
+        sockets->diag = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (sockets->diag < 0 || send(sockets->diag, &question, sizeof question, 0) < 0)
+        return false;
+    for (;;) {
+        ssize_t size = recv(sockets->diag, text, sizeof text, 0);
+        if (size <= 0)
+            return false;
+        int left = (int)size;
+        for (const struct nlmsghdr *h = (const void *)text; NLMSG_OK(h, left);
+             h = (const void *)((const char *)h + NLMSG_ALIGN(h->nlmsg_len)),
+                                   left -= (int)NLMSG_ALIGN(h->nlmsg_len)) {
+            if (h->nlmsg_type == NLMSG_DONE)
+                return true;
+            if (h->nlmsg_type == NLMSG_ERROR)
+                return false;
+            struct diag_socket found;
+            parse_socket(h, &found);
+            each(context, &found);
+        }
+    }
+}
+
+static struct sp_own_socket *own(struct sp_sockets *sockets, uint64_t cookie)
+{
+    for (unsigned i = 0; i < sockets->count; i++)
+        if (sockets->items[i].cookie == cookie)
+            return &sockets->items[i];
+    return NULL;
+}
+
+static void mark_alive(void *context, const struct diag_socket *found)
+{
+    struct sp_own_socket *item = own(context, found->cookie);
+    if (item != NULL)
+        item->inode |= UINT64_C(1) << 63;
+}
+
+/* Forgets sockets that no longer exist. A kept duplicate would keep its socket alive: those
+ * whose guest has closed theirs go when their process ends and are bounded by the table. */
+static void sweep(struct sp_sockets *sockets)
+{
+    const uint64_t alive = UINT64_C(1) << 63;
+    if (!for_each_socket(sockets, mark_alive, sockets))
+        return;
+    unsigned kept = 0;
+    for (unsigned i = 0; i < sockets->count; i++) {
+        struct sp_own_socket item = sockets->items[i];
+        if ((item.inode & alive) == 0) {
+            sp_close_fd(&item.kept);
+            continue;
+        }
+        item.inode &= ~alive;
+        sockets->items[kept++] = item;
+    }
+    sockets->count = kept;
+}
+
+static uint64_t cookie_of(int fd)
+{
+    uint64_t cookie = 0;
+    socklen_t size = sizeof cookie;
+    return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
+}
+
+int sp_sockets_make(struct sp_sockets *sockets, int type, int protocol)
+{
+    if (sockets->items == NULL)
+        sockets->items = calloc(SP_SOCKETS_MAX, sizeof *sockets->items);
+    if (sockets->items == NULL)
+        return -ENOMEM;
+    if (sockets->count == SP_SOCKETS_MAX)
+        sweep(sockets);
+    if (sockets->count == SP_SOCKETS_MAX)
+        return -ENFILE;
+    sp_auto_fd fd = socket(AF_UNIX, type | SOCK_CLOEXEC, protocol);
+    if (fd < 0)
+        return -errno;
+    struct sp_own_socket item = {.cookie = cookie_of(fd), .kept = -1};
+    struct stat st;
+    if (item.cookie == 0 || fstat(fd, &st) != 0)
+        return -EACCES;
+    item.inode = st.st_ino;
+    if (sockets->keep_dups)
+        item.kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    sockets->items[sockets->count++] = item;
+    return sp_steal_fd(&fd);
+}
+
+int sp_sockets_take(struct sp_sockets *sockets, pid_t tid, int fd)
+{
+    if (sockets->keep_dups) {
+        uint64_t inode = sp_guest_socket(tid, fd);
+        for (unsigned i = 0; i < sockets->count; i++)
+            if (sockets->items[i].inode == inode && sockets->items[i].kept >= 0)
+                return fcntl(sockets->items[i].kept, F_DUPFD_CLOEXEC, 3);
+        return -EACCES;
+    }
+    sp_auto_fd taken = sp_guest_take_fd(tid, fd);
+    if (taken < 0)
+        return taken;
+    uint64_t cookie = cookie_of(taken);
+    return cookie != 0 && own(sockets, cookie) != NULL ? sp_steal_fd(&taken) : -EACCES;
+}
+
+void sp_sockets_settled(struct sp_sockets *sockets, int fd)
+{
+    struct sp_own_socket *item = own(sockets, cookie_of(fd));
+    if (item != NULL)
+        sp_close_fd(&item->kept);
+}
+
+struct search {
+    struct sp_sockets *sockets;
+    struct stat object;
+    const char *name;
+    size_t name_size;
+    bool found;
+    bool is_own;
+};
+
+/* The kernel tells the device in its own encoding: 12 bits of major, 20 of minor. */
+static bool same_node(const struct diag_socket *found, const struct stat *object)
+{
+    return found->path_inode == (uint32_t)object->st_ino &&
+           found->path_device == ((uint32_t)major(object->st_dev) << 20 |
+                                  (uint32_t)minor(object->st_dev));
+}
+
+static void match(void *context, const struct diag_socket *found)
+{
+    struct search *search = context;
+    bool same = search->name != NULL
+                    ? found->name_size == search->name_size && found->name_size > 0 &&
+                          memcmp(found->name, search->name, found->name_size) == 0
+                    : found->path_inode != 0 && same_node(found, &search->object);
+    if (!same)
+        return;
+    search->found = true;
+    search->is_own |= own(search->sockets, found->cookie) != NULL;
+}
+
+/* The guest's description may be one that blocks; we may not. */
+static int connect_now(int fd, const struct sockaddr_un *address, socklen_t size)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return -errno;
+    int result = connect(fd, (const struct sockaddr *)address, size) == 0 ? 0 : -errno;
+    fcntl(fd, F_SETFL, flags);
+    return result;
+}
+
+int sp_sockets_connect_path(struct sp_sockets *sockets, int fd, int object)
+{
+    struct search search = {.sockets = sockets};
+    if (fstat(object, &search.object) != 0)
+        return -errno;
+    if (!S_ISSOCK(search.object.st_mode))
+        return -ECONNREFUSED;
+    if (!for_each_socket(sockets, match, &search))
+        return -EACCES;
+    if (!search.found)
+        return -ECONNREFUSED;
+    if (!search.is_own)
+        return -EACCES;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", object);
+    return connect_now(fd, &address, sizeof address);
+}
+
+int sp_sockets_connect_abstract(struct sp_sockets *sockets, int fd,
+                                const struct sockaddr_un *address, socklen_t size)
+{
+    struct search search = {.sockets = sockets,
+                            .name = address->sun_path,
+                            .name_size = size - offsetof(struct sockaddr_un, sun_path)};
+    if (!for_each_socket(sockets, match, &search))
+        return -EACCES;
+    if (!search.found)
+        return -ECONNREFUSED;
+    return search.is_own ? connect_now(fd, address, size) : -EACCES;
+}

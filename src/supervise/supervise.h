@@ -1,0 +1,89 @@
+/* Supervising one run: from the sealed launch to the last process's end.
+ *
+ * Theory of operation: one process, one thread, one loop (loop.c). It waits for system calls
+ * that the guest's filter hands over (notify.c looks up who handles which), for what the
+ * guest prints, for processes that end, for signals and for time. It decides, answers and
+ * writes; it never waits for the guest, nor for whoever reads the output. An error of its
+ * own ends the run: the guest dies with the supervisor.
+ */
+#ifndef SP_SUPERVISE_SUPERVISE_H
+#define SP_SUPERVISE_SUPERVISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "event/event.h"
+#include "launch/launch.h"
+#include "ring/ring.h"
+
+struct sp_policy;
+struct sp_trace_writer;
+
+enum sp_status {
+    SP_STATUS_OK,
+    SP_STATUS_ERROR,
+    SP_STATUS_SIGNAL,
+    SP_STATUS_TIMEOUT,
+    SP_STATUS_CANCELLED,
+};
+const char *sp_status_name(enum sp_status status);
+
+/* What a run is, once everything about it was worked out. All borrowed for the run. */
+struct sp_supervision {
+    const struct sp_policy *policy;
+    struct sp_launch *launch; /* stdio is filled in by the supervisor */
+    bool needs_agent;         /* a program whose agent does not report in ends the run */
+    bool keep_sockets;        /* no pidfd_getfd on this host */
+    enum sp_calls_level calls;
+    const void *config;             /* struct sp_ring_config, for the agents */
+    size_t config_size;
+    struct sp_trace_writer *writer;
+    uint64_t start_ns;   /* sp_clock_ns() at which the trace begins */
+    uint64_t timeout_ns; /* 0: none */
+    pid_t keeper;
+    const int *stdio;    /* the caller's 0, 1 and 2; -1: closed */
+    bool capture;        /* keep what the guest prints instead of passing it on */
+    uint64_t capture_max; /* bytes a stream */
+    int control;         /* the API's socket, -1: none */
+    bool debug;
+    /* Writes the fields of the `start` record, which the supervisor has begun. */
+    void (*write_start)(void *context, struct sp_trace_writer *w, uint32_t python_version);
+    /* The program has begun (may be NULL). */
+    void (*on_started)(void *context, pid_t pid);
+    void *context;
+    const sigset_t *signals; /* blocked, to be taken from a signalfd */
+};
+
+struct sp_stream_outcome {
+    int captured; /* memfd with what was kept, -1: none */
+    uint64_t kept_bytes;
+    uint64_t total_bytes;
+};
+
+struct sp_outcome {
+    enum sp_status status;
+    int exit_code; /* what `sandpit run` ends with, but for --fail-on-violation */
+    int signal;    /* 0: none */
+    const char *exited_by; /* a fixed word */
+    char reason[256];
+    uint64_t wall_ns;
+    uint64_t startup_ns; /* until the program itself began */
+    struct rusage usage; /* of the program and what it waited for */
+    struct sp_stream_outcome streams[2];
+    struct sp_buffer violations; /* JSON array */
+    struct sp_buffer exception;  /* JSON object, empty: none */
+    struct sp_buffer files;      /* JSON object */
+    uint32_t violation_count;
+    uint32_t python_version; /* PY_VERSION_HEX of the program, 0: unknown */
+    pid_t pid;
+};
+
+/* Runs to the end. On failure (nothing was run, or an error of ours) the guest is gone too. */
+int sp_supervise(const struct sp_supervision *supervision, struct sp_outcome *ret_outcome,
+                 struct sp_error *reterr) SP_MUST_CHECK;
+void sp_outcome_release(struct sp_outcome *outcome);
+
+#endif

@@ -1,0 +1,136 @@
+/* What the parts of the supervisor share. Internal to src/supervise. */
+#ifndef SP_SUPERVISE_SUPERVISOR_H
+#define SP_SUPERVISE_SUPERVISOR_H
+
+#include <linux/seccomp.h>
+
+#include "base/clock.h"
+#include "policy/policy.h"
+#include "supervise/files.h"
+#include "supervise/lane.h"
+#include "supervise/lookups.h"
+#include "supervise/processes.h"
+#include "supervise/relay.h"
+#include "supervise/sockets.h"
+#include "supervise/supervise.h"
+#include "supervise/violations.h"
+#include "trace/writer.h"
+
+enum sp_phase {
+    SP_PHASE_SEALED,  /* the program's exec has not been asked for yet */
+    SP_PHASE_LOADING, /* it was: the agent is to report in next */
+    SP_PHASE_RUNNING,
+    SP_PHASE_ENDING,
+};
+
+struct sp_supervisor {
+    const struct sp_supervision *is;
+    const struct sp_policy *policy;
+    struct sp_trace_writer *writer;
+    struct sp_guest guest;
+    struct sp_lanes lanes;
+    uint32_t lane_last;
+    struct sp_processes processes;
+    struct sp_relay relay;
+    struct sp_sockets sockets;
+    struct sp_lookups lookups;
+    struct sp_files files;
+    struct sp_violations violations;
+    struct sp_violations refusals; /* under a policy that only traces */
+    int epoll;
+    int signal_fd;
+    enum sp_phase phase;
+    uint64_t begun_ns;      /* the program itself began, 0: not yet */
+    uint64_t deadline_ns;   /* of the wall limit, 0: none */
+    bool timed_out;
+    bool cancelled;
+    int cancel_signal;
+    bool reaped;
+    bool exit_told;         /* the program's own exit_group was notified */
+    int wait_status;
+    struct rusage usage;
+    uint32_t python_version;
+    struct sp_error failure; /* code 0: none; ends the run */
+    struct sp_buffer exception;
+    uint64_t output_told_bytes; /* of what was printed, in `output` events */
+    uint64_t output_told;       /* such events */
+    bool said_start;            /* the caller was told that the run began */
+};
+
+/* One notified call, while it is being decided. */
+struct sp_act_call {
+    struct sp_supervisor *s;
+    const struct seccomp_notif *n;
+    struct sp_process *process;
+};
+
+enum sp_answer_kind {
+    SP_ANSWER_CONTINUE, /* the kernel does it */
+    SP_ANSWER_RETURN,   /* not done; the call gives `value` */
+    SP_ANSWER_REFUSE,   /* not done; the call fails with errno `value` */
+    SP_ANSWER_GIVE,     /* the call gives the descriptor `value` of ours, which is then closed */
+    SP_ANSWER_GONE,     /* already answered, or nobody waits any more */
+};
+
+struct sp_answer {
+    enum sp_answer_kind kind;
+    int64_t value;
+    bool close_on_exec; /* GIVE */
+};
+
+#define SP_CONTINUE ((struct sp_answer){.kind = SP_ANSWER_CONTINUE})
+#define SP_RETURN(v) ((struct sp_answer){.kind = SP_ANSWER_RETURN, .value = (v)})
+#define SP_REFUSE(e) ((struct sp_answer){.kind = SP_ANSWER_REFUSE, .value = (e)})
+#define SP_GONE ((struct sp_answer){.kind = SP_ANSWER_GONE})
+
+static inline uint64_t sp_supervisor_t(const struct sp_supervisor *s)
+{
+    return sp_clock_ns() - s->is->start_ns;
+}
+
+static inline uint64_t sp_act_arg(const struct sp_act_call *call, int i)
+{
+    return call->n->data.args[i];
+}
+
+/* An int argument, as the kernel reads it: the low 32 bits. */
+static inline int sp_act_int(const struct sp_act_call *call, int i)
+{
+    return (int)(uint32_t)call->n->data.args[i];
+}
+
+/* notify.c: receives one notification and answers it. false when the listener is at its end. */
+bool sp_notify(struct sp_supervisor *s);
+/* The process of a thread, met now if it is new; NULL when it is gone. */
+struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
+
+/* The handlers, by family. Each decides one call. */
+struct sp_answer sp_act_agent(struct sp_act_call *call);    /* agent_acts.c */
+struct sp_answer sp_act_exec(struct sp_act_call *call);     /* exec_acts.c */
+struct sp_answer sp_act_exit(struct sp_act_call *call);
+struct sp_answer sp_act_open(struct sp_act_call *call);     /* path_acts.c */
+struct sp_answer sp_act_path(struct sp_act_call *call);
+struct sp_answer sp_act_socket(struct sp_act_call *call);   /* network_acts.c */
+struct sp_answer sp_act_socketpair(struct sp_act_call *call);
+struct sp_answer sp_act_connect(struct sp_act_call *call);
+struct sp_answer sp_act_bind(struct sp_act_call *call);
+struct sp_answer sp_act_listen(struct sp_act_call *call);
+struct sp_answer sp_act_send(struct sp_act_call *call);
+struct sp_answer sp_act_setsockopt(struct sp_act_call *call);
+struct sp_answer sp_act_kill(struct sp_act_call *call);     /* task_acts.c */
+struct sp_answer sp_act_knob(struct sp_act_call *call);
+struct sp_answer sp_act_fcntl(struct sp_act_call *call);
+struct sp_answer sp_act_prctl(struct sp_act_call *call);
+struct sp_answer sp_act_forbidden(struct sp_act_call *call);
+
+/* exec_acts.c: an exec that was let through has succeeded: tells of it. `agent`: it reported
+ * in. Does nothing when none is pending. */
+void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool agent);
+/* If the pending exec shows that it succeeded, confirms it as one without an agent. */
+void sp_exec_check(struct sp_supervisor *s, struct sp_process *process);
+
+/* A process has ended: the rest of its lane, its exit event if none was written. `code` < 0:
+ * not known; `signal` 0: none. */
+void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int code, int signal);
+
+#endif
