@@ -138,7 +138,7 @@ static const struct watch watches[] = {
     {"code.__new__", sp_loads_once, "code.__new__"},
     {"mmap.__new__", sp_loads_once, "mmap"},
     /* files */
-    {"open", sp_acts_open, "open"},
+    {"open", sp_acts_open, "read"},
     {"sqlite3.connect", sp_acts_database, "sqlite3.connect"},
     {"os.remove", sp_acts_path, "remove"},
     {"os.rename", sp_acts_paths, "rename"},
@@ -178,6 +178,10 @@ static const struct watch watches[] = {
     {"socket.bind", sp_network_address, "bind"},
     {"socket.sendto", sp_network_address, "sendto"},
     {"socket.sendmsg", sp_network_address, "sendmsg"},
+    {"socket.getaddrinfo", sp_network_lookup, "getaddrinfo"},
+    {"socket.getnameinfo", sp_network_lookup, "getnameinfo"},
+    {"socket.gethostbyname", sp_network_lookup, "gethostbyname"},
+    {"socket.gethostbyaddr", sp_network_lookup, "gethostbyaddr"},
     /* threads, exceptions */
     {"_thread.start_new_thread", sp_acts_thread, "start"},
     {"_thread.start_joinable_thread", sp_acts_thread, "start"},

@@ -56,8 +56,9 @@ void sp_calls_tell_first(struct sp_function *function, sp_frame *frame)
 static void start(PyInterpreterState *interpreter)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    (void)interpreter;
     sp_monitor_start();
+    if (sp_agent.calls == SP_CALLS_FOLDED)
+        sp_frame_start(interpreter);
 #else
     if (sp_agent.calls == SP_CALLS_ALL)
         sp_profile_start(interpreter);
@@ -77,11 +78,11 @@ void sp_calls_start(void)
 
 void sp_calls_thread(void)
 {
-#if PY_VERSION_HEX < 0x030c0000
     if (sp_functions_index < 0 || !PyGILState_Check())
         return;
     PyInterpreterState *interpreter = PyThreadState_Get()->interp;
     sp_frame_check(interpreter);
+#if PY_VERSION_HEX < 0x030c0000
     if (sp_profile_used())
         sp_profile_start(interpreter);
 #endif
@@ -120,9 +121,11 @@ void sp_calls_forked(void)
 int sp_calls_audit(const char *event, PyObject *args)
 {
     (void)args;
-#if PY_VERSION_HEX < 0x030c0000
     PyThreadState *state = PyThreadState_Get();
+    if (sp_functions_index < 0)
+        return 0;
     sp_frame_check(state->interp);
+#if PY_VERSION_HEX < 0x030c0000
     if (sp_profile_used() && strcmp(event, "sys.setprofile") == 0)
         sp_profile_expect(state);
 #else

@@ -1,9 +1,12 @@
 /* Call tracing, each interpreter version's way: what calls.c switches on.
  *
- * From 3.12 on sys.monitoring serves every level (calls_monitor.c). Up to 3.11 the frame
- * evaluation hook serves `first` and `folded` (calls_frame.c), and the profile callback serves
- * `all`, and takes over from the hook deep in the C stack or when another tool has taken the
- * hook (calls_profile.c).
+ *               to 3.11             from 3.12
+ *     all       profile callback    sys.monitoring
+ *     folded    frame hook          frame hook; C functions by sys.monitoring
+ *     first     frame hook          sys.monitoring
+ *
+ * Deep in the C stack, or when another tool has taken the frame evaluation hook, what serves
+ * `all` takes over from it.
  *
  * GIL held by every caller.
  */
@@ -23,17 +26,23 @@ void sp_calls_tamper(const char *text);
 /* Level `first`: tells the call of `function`, whose frame is `frame`. */
 void sp_calls_tell_first(struct sp_function *function, sp_frame *frame);
 
+/* Puts the frame evaluation hook in place, if it is free. */
+void sp_frame_start(PyInterpreterState *interpreter);
+/* Goes over to the other means if another tool has taken the hook. */
+void sp_frame_check(PyInterpreterState *interpreter);
+
 #if PY_VERSION_HEX >= 0x030c0000
 
-/* Switches on for the current interpreter. False: no tool id, or no sys.monitoring. */
+/* Switches on for the current interpreter; at `folded` only what sp_monitor_natives() needs.
+ * False: no tool id, or no sys.monitoring. */
 bool sp_monitor_start(void);
+/* At `folded`: counts in place of the hook from now on. */
+void sp_monitor_take_over(void);
+/* At `folded`, when the function first runs: if it is reviewed code, each place in it tells
+ * the first C function that it calls. */
+void sp_monitor_natives(struct sp_function *function, PyCodeObject *code);
 
 #else
-
-/* Puts the hook in place, for `first` and `folded`. */
-void sp_frame_start(PyInterpreterState *interpreter);
-/* Goes over to the profile callback if another tool has taken the hook. */
-void sp_frame_check(PyInterpreterState *interpreter);
 
 /* Puts the callback on every thread of the interpreter that lacks it, in front of one of the
  * program's (`all`: each event is a word; else calls are counted). */

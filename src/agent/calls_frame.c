@@ -1,13 +1,14 @@
-/* Calls by the frame evaluation hook (PEP 523), up to 3.11: `first` and `folded`.
+/* Calls by the frame evaluation hook (PEP 523): `folded` in every version (from 3.12 on it
+ * costs two thirds of what sys.monitoring does), `first` up to 3.11.
  *
- * The hook costs C stack, where 3.11 by itself needs none for a call. So past a bound it is
- * taken out and the profile callback, which needs none either, counts until the frame that
- * crossed the bound returns: programs recurse as deep as without us.
+ * The hook costs C stack, where the interpreter by itself needs none for a call from 3.11 on.
+ * So past a bound it is taken out and another means counts that needs none either: programs
+ * recurse as deep as without us. Up to 3.11 that is the profile callback, until the frame that
+ * crossed the bound returns; from 3.12 on sys.monitoring, for good, since its events are
+ * better not switched more than once.
  */
 #define Py_BUILD_CORE 1
 #include "agent/calls.h"
-
-#if PY_VERSION_HEX < 0x030c0000
 
 #include <pthread.h>
 #include <stdint.h>
@@ -16,15 +17,14 @@
 
 #if PY_VERSION_HEX >= 0x030b0000
 #include <internal/pycore_frame.h>
-#include <opcode.h>
 #else
 #include <frameobject.h>
 #endif
 
 #include "agent/calls_fold.h"
 
-/* Of C stack, from where the thread first called Python: a share of what the thread has, the
- * less where plain calls take C stack as well. */
+/* Of C stack, from where the thread first called Python: a share of what the thread has; less
+ * where plain calls take C stack as well. A thousand levels fit in. */
 #if PY_VERSION_HEX >= 0x030b0000
 #define STACK_BOUND (1u << 20)
 #else
@@ -33,8 +33,8 @@
 #define STACK_SHARE 8
 #define STACK_UNKNOWN (8u << 20)
 
-static bool taken;     /* by another tool; the profile callback serves */
-static unsigned deep;  /* frames past the bound that have not returned, of all threads */
+/* The hook is not ours any more: the other means serves from here on. */
+static bool taken;
 
 static __thread struct {
     const char *base;
@@ -74,6 +74,16 @@ static inline bool stack_used_up(const char *here)
 
 /* ---- generators ----------------------------------------------------------------------------- */
 
+#if PY_VERSION_HEX >= 0x030d0000
+#define FRAME_CODE(frame) ((PyCodeObject *)(frame)->f_executable)
+#define FRAME_UNIT(frame) ((frame)->instr_ptr - 1)
+#elif PY_VERSION_HEX >= 0x030b0000
+#define FRAME_CODE(frame) ((frame)->f_code)
+#define FRAME_UNIT(frame) ((frame)->prev_instr)
+#else
+#define FRAME_CODE(frame) ((frame)->f_code)
+#endif
+
 #if PY_VERSION_HEX >= 0x030b0000
 /* The call that only makes the generator runs no code of it. */
 static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *code)
@@ -82,10 +92,13 @@ static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *co
            && frame->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
-static inline bool goes_on(const sp_frame *frame, int throwing)
+/* A generator that was just made stands before its first traceable instruction. */
+static inline bool goes_on(const sp_frame *frame, PyCodeObject *code, int throwing)
 {
     return frame->owner == FRAME_OWNED_BY_GENERATOR
-           && (throwing || _Py_OPCODE(*frame->prev_instr) != RETURN_GENERATOR);
+           && (throwing
+               || FRAME_UNIT(frame)
+                      >= (_Py_CODEUNIT *)code->co_code_adaptive + code->_co_firsttraceable);
 }
 #else
 static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *code)
@@ -94,59 +107,105 @@ static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *co
     return false;
 }
 
-static inline bool goes_on(const sp_frame *frame, int throwing)
+static inline bool goes_on(const sp_frame *frame, const PyCodeObject *code, int throwing)
 {
+    (void)code;
     return throwing || frame->f_lasti >= 0;
 }
 #endif
 
+/* The interpreter counts levels of C recursion, of which the hook would make one of each call:
+ * that is none of the program's. */
+static inline PyObject *evaluate_plainly(PyThreadState *state, sp_frame *frame, int throwing)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    state->c_recursion_remaining++;
+    PyObject *result = _PyEval_EvalFrameDefault(state, frame, throwing);
+    state->c_recursion_remaining--;
+    return result;
+#else
+    return _PyEval_EvalFrameDefault(state, frame, throwing);
+#endif
+}
+
 /* ---- the hook --------------------------------------------------------------------------------- */
+
+#if PY_VERSION_HEX >= 0x030c0000
+static void take_over(PyInterpreterState *interpreter)
+{
+    if (taken)
+        return;
+    taken = true;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    sp_monitor_take_over();
+}
+
+static void give_back(PyInterpreterState *interpreter)
+{
+    (void)interpreter;
+}
+#else
+static unsigned deep; /* frames past the bound that have not returned, of all threads */
+
+static void take_over(PyInterpreterState *interpreter)
+{
+    if (deep++ > 0)
+        return;
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
+    sp_profile_start(interpreter);
+}
+
+static void give_back(PyInterpreterState *interpreter)
+{
+    if (--deep > 0 || taken)
+        return;
+    sp_profile_stop(interpreter);
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+}
+#endif
 
 static __attribute__((noinline)) PyObject *evaluate_deep(PyThreadState *state, sp_frame *frame,
                                                          int throwing)
 {
-    PyInterpreterState *interpreter = state->interp;
-    if (deep++ == 0) {
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, _PyEval_EvalFrameDefault);
-        sp_profile_start(interpreter);
-    }
-    PyObject *result = _PyEval_EvalFrameDefault(state, frame, throwing);
-    if (--deep == 0 && !taken) {
-        sp_profile_stop(interpreter);
-        _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
-    }
+    take_over(state->interp);
+    PyObject *result = evaluate_plainly(state, frame, throwing);
+    give_back(state->interp);
     return result;
 }
 
 static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, int throwing,
-                                        struct sp_function *function)
+                                        PyCodeObject *code, struct sp_function *function)
 {
+#if PY_VERSION_HEX >= 0x030c0000
+    if (sp_unlikely(!function->told))
+        sp_monitor_natives(function, code);
+#endif
     uint32_t height = sp_fold_height();
-    sp_fold_enter(function, goes_on(frame, throwing));
-    PyObject *result = _PyEval_EvalFrameDefault(state, frame, throwing);
+    sp_fold_enter(function, goes_on(frame, code, throwing));
+    PyObject *result = evaluate_plainly(state, frame, throwing);
     sp_fold_leave_to(height);
     return result;
 }
 
 static PyObject *evaluate(PyThreadState *state, sp_frame *frame, int throwing)
 {
-    PyCodeObject *code = frame->f_code;
-    if (__builtin_expect(stack_used_up((const char *)__builtin_frame_address(0)), 0))
+    PyCodeObject *code = FRAME_CODE(frame);
+    if (sp_unlikely(stack_used_up((const char *)__builtin_frame_address(0))))
         return evaluate_deep(state, frame, throwing);
-    if (makes_generator(frame, code))
-        return _PyEval_EvalFrameDefault(state, frame, throwing);
+    if (sp_unlikely(makes_generator(frame, code)))
+        return evaluate_plainly(state, frame, throwing);
     struct sp_function *function = sp_function_of(code, frame);
-    if (sp_agent.calls == SP_CALLS_FOLDED)
-        return evaluate_folded(state, frame, throwing, function);
+    if (sp_likely(sp_agent.calls == SP_CALLS_FOLDED))
+        return evaluate_folded(state, frame, throwing, code, function);
     if (!function->told)
         sp_calls_tell_first(function, frame);
-    return _PyEval_EvalFrameDefault(state, frame, throwing);
+    return evaluate_plainly(state, frame, throwing);
 }
 
 void sp_frame_start(PyInterpreterState *interpreter)
 {
     sp_frame_check(interpreter);
-    if (!taken && !deep)
+    if (!taken && _PyInterpreterState_GetEvalFrameFunc(interpreter) == _PyEval_EvalFrameDefault)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
 }
 
@@ -157,9 +216,11 @@ void sp_frame_check(PyInterpreterState *interpreter)
         || now == _PyEval_EvalFrameDefault)
         return;
     taken = true;
-    sp_calls_tamper("another tool has taken the frame evaluation hook: calls are seen by the "
-                    "profile callback from here on");
+    sp_calls_tamper("another tool has taken the frame evaluation hook: calls are seen by other "
+                    "means from here on");
+#if PY_VERSION_HEX >= 0x030c0000
+    sp_monitor_take_over();
+#else
     sp_profile_start(interpreter);
-}
-
 #endif
+}

@@ -1,4 +1,4 @@
-/* Calls by sys.monitoring, from 3.12 on.
+/* Calls by sys.monitoring, from 3.12 on: `all` and `first`, and part of `folded`.
  *
  * Callbacks are C functions that leave no exception behind and answer DISABLE to nothing but
  * events of a place in code: the interpreter takes a callback away for one slip. Events are
@@ -15,6 +15,7 @@
 static int tool = -1;
 static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference */
 static long event_call;
+static long events_folded; /* those that count, when it is not the hook that does */
 
 #define CALLBACK(name)                                                                  \
     static PyObject *name(PyObject *self __attribute__((unused)), PyObject *const *args, \
@@ -87,8 +88,12 @@ CALLBACK(all_call_raise)
 
 /* ---- folded ------------------------------------------------------------------------------------- */
 
-static void local_calls(PyCodeObject *code)
+/* Its code is instrumented for that when it first runs, and each place answers once. */
+void sp_monitor_natives(struct sp_function *function, PyCodeObject *code)
 {
+    function->told = 1;
+    if (!function->reviewed || tool < 0)
+        return;
     PyObject *module = PySys_GetObject("monitoring");
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
@@ -97,21 +102,11 @@ static void local_calls(PyCodeObject *code)
     PyErr_Restore(type, value, trace);
 }
 
-/* Reviewed code shows which C functions it calls: once for each place, so its code is
- * instrumented for that when it first runs. */
-static __attribute__((noinline)) void first_of_reviewed(struct sp_function *function,
-                                                        PyObject *code)
-{
-    function->told = 1;
-    if (function->reviewed)
-        local_calls((PyCodeObject *)code);
-}
-
 CALLBACK(folded_start)
 {
     struct sp_function *function = function_of(args);
     if (sp_unlikely(!function->told))
-        first_of_reviewed(function, args[0]);
+        sp_monitor_natives(function, (PyCodeObject *)args[0]);
     sp_fold_enter(function, false);
     Py_RETURN_NONE;
 }
@@ -223,8 +218,10 @@ static bool register_all(PyObject *module)
             return false;
         events |= event;
     }
-    if (sp_agent.calls == SP_CALLS_FOLDED)
-        events &= ~event_call; /* a matter of single code objects */
+    if (sp_agent.calls == SP_CALLS_FOLDED) {
+        events_folded = events & ~event_call; /* CALL is a matter of single code objects */
+        events = 0;
+    }
     PyObject *done = sp_monitoring_events(module, tool, events);
     Py_XDECREF(done);
     return done != NULL;
@@ -259,6 +256,19 @@ bool sp_monitor_start(void)
         PyErr_Clear();
     sp_shim_install(tool);
     return good;
+}
+
+void sp_monitor_take_over(void)
+{
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *module = PySys_GetObject("monitoring");
+    PyObject *done =
+        module && tool >= 0 ? sp_monitoring_events(module, tool, events_folded) : NULL;
+    if (!done)
+        sp_fold_lost(1);
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, trace);
 }
 
 #endif

@@ -205,11 +205,9 @@ static bool starts_with(const char *text, size_t size, const char *start)
 static bool under_python(const char *file, size_t size)
 {
     const char *root = sp_agent_text(sp_agent.config->python_offset);
-    for (size_t length; (length = strlen(root)) > 0; root += length + 1) {
-        size_t bare = length > 1 && root[length - 1] == '/' ? length - 1 : length;
-        if (size > bare && memcmp(file, root, bare) == 0 && file[bare] == '/')
+    for (size_t length; (length = strlen(root)) > 0; root += length + 1)
+        if (size > length && memcmp(file, root, length) == 0)
             return true;
-    }
     return false;
 }
 
@@ -331,10 +329,10 @@ sp_frame *sp_frame_site(sp_frame *top)
     for (int i = 0; top && i < WALK_FRAMES_MAX; top = sp_frame_back(top), i++) {
         switch (sp_code_origin(sp_frame_code(top))) {
         case SP_ORIGIN_REVIEWED:
-            return text ? text : top;
+            return top;
         case SP_ORIGIN_LIBRARY:
             if (of_named_package(top))
-                return text ? text : top;
+                return top;
             text = NULL;
             break;
         case SP_ORIGIN_TEXT:

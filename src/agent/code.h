@@ -41,7 +41,8 @@ enum sp_origin sp_code_origin(PyCodeObject *code);
 /* Whether the frame runs reviewed code; text is decided by its callers. */
 bool sp_frame_reviewed(sp_frame *frame);
 
-/* Innermost frame of reviewed code, or NULL. */
+/* Innermost frame of reviewed code that has a file; of text, where no caller has one (-c).
+ * NULL: none. */
 sp_frame *sp_frame_site(sp_frame *top);
 
 /* Innermost frame that is not the import system's, or NULL. */

@@ -112,15 +112,15 @@ static void add_traceback(struct sp_lane_record *r, PyObject *traceback)
     size_t length = 0;
     PyTracebackObject *reviewed = NULL;
     PyTracebackObject *last = NULL;
+    bool in_file = false; /* a place in a file is better than one in a text */
     PyTracebackObject *entry =
         traceback && PyTraceBack_Check(traceback) ? (PyTracebackObject *)traceback : NULL;
     for (int i = 0; entry && i < TRACEBACK_MAX; entry = entry->tb_next, i++) {
         int line;
         enum sp_origin origin = sp_code_origin(entry_place(entry, &line));
-        bool follows = last && last == reviewed; /* text compiled by reviewed code */
-        if (origin == SP_ORIGIN_REVIEWED ||
-            (origin == SP_ORIGIN_TEXT && (follows || !reviewed)))
+        if (origin == SP_ORIGIN_REVIEWED || (origin == SP_ORIGIN_TEXT && !in_file))
             reviewed = entry;
+        in_file |= origin == SP_ORIGIN_REVIEWED;
         last = entry;
         way[length++ % WAY_MAX] = entry;
     }

@@ -44,7 +44,7 @@ static void write_open(const char *path, int flags)
     static struct sp_lane_record r; /* under the side lock */
     sp_record_begin(&r, SP_KIND_OPEN);
     r.event.flags = SP_EVENT_NATIVE;
-    sp_record_string(&r, SP_FIELD_OP, "open");
+    sp_record_string(&r, SP_FIELD_OP, "read");
     sp_record_string(&r, SP_FIELD_PATH, path);
     sp_record_string(&r, SP_FIELD_MODE, "r");
     sp_record_int(&r, SP_FIELD_FLAGS, flags);
@@ -54,7 +54,7 @@ static void write_open(const char *path, int flags)
 /* With the GIL, the program's line that led here is known. */
 static void write_open_at(const char *path, int flags)
 {
-    struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, "open");
+    struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, "read");
     r->event.flags = SP_EVENT_NATIVE;
     sp_record_string(r, SP_FIELD_PATH, path);
     sp_record_string(r, SP_FIELD_MODE, "r");

@@ -141,3 +141,14 @@ int sp_network_address(const char *operation, PyObject *args)
      * the kernel shows it the act. */
     return settle(SP_ACT_CONNECT, r, family >= 0 && family != AF_UNIX);
 }
+
+int sp_network_lookup(const char *operation, PyObject *args)
+{
+    struct sp_lane_record *r = sp_record_act(SP_KIND_RESOLVE, operation);
+    PyObject *host = sp_acts_item(args, 0);
+    if (host && PyUnicode_Check(host))
+        sp_acts_add_path(r, SP_FIELD_HOST, host);
+    sp_record_stack(r);
+    sp_lane_announce(SP_ACT_CONNECT, r);
+    return 0;
+}

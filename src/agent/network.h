@@ -9,4 +9,7 @@
 int sp_network_socket(const char *operation, PyObject *args);  /* (self, family, type, protocol) */
 int sp_network_address(const char *operation, PyObject *args); /* (self, address) */
 
+/* (host, ...): where a name lookup was asked for, for when libc turns out to need a server. */
+int sp_network_lookup(const char *operation, PyObject *args);
+
 #endif

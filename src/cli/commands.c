@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cli/trace_commands.h"
 #include "ring/ring.h"
 
 static const char *const calls_words[] = {
@@ -44,7 +45,7 @@ static const struct sp_option run_options[] = {
      .type = SP_OPTION_TEXTS,
      .argument = "OPT",
      .offset = RUN(python_options),
-     .help = "an option for the interpreter, as -I or -Xdev"},
+     .help = "an option for it, as -I or -Xdev (repeatable)"},
     /* what it may do */
     {.name = "policy",
      .type = SP_OPTION_POLICY,
@@ -149,11 +150,13 @@ const struct sp_command sp_commands[] = {
     {.name = "show",
      .summary = "show what a trace recorded",
      .usage = "[options] TRACE",
+     .options = sp_show_table,
      .usage_status = SP_EXIT_BAD_INPUT,
      .program = "sandpit-trace"},
     {.name = "verify",
      .summary = "check that a trace is complete and unaltered",
-     .usage = "[options] TRACE",
+     .usage = "[options] TRACE...",
+     .options = sp_verify_table,
      .usage_status = SP_EXIT_BAD_INPUT,
      .program = "sandpit-trace"},
     {.name = "doctor",

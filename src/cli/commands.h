@@ -72,6 +72,12 @@ int sp_cli_completion(const void *options, int argc, char **argv);
 int sp_cli_manual(const void *options, int argc, char **argv);
 int sp_cli_help(const void *options, int argc, char **argv);
 
+/* Reads the command's options, then calls it, or prints its help. Returns the exit code. */
+int sp_command_call(const struct sp_command *command, int argc, char **argv);
+
+/* Writes out what was printed. `status`, or a message and `failure` when that did not work. */
+int sp_output_flushed(int status, int failure);
+
 /* Runs the command by its own program, installed beside ours; argv[1] is the command's name.
  * Returns, with an exit code, only when it cannot be started. */
 int sp_exec_beside(const struct sp_command *command, char **argv);

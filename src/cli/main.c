@@ -5,31 +5,6 @@
 
 #include "cli/commands.h"
 
-#define VALUES_MAX 2048u /* bytes of the largest struct of options */
-
-/* Output that could not be written is a failure, whatever the command thought. */
-static int flushed(int status, int failure)
-{
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    return sp_cli_error(failure, "cannot write the output: %m");
-}
-
-static int call(const struct sp_command *command, int argc, char **argv)
-{
-    _Alignas(max_align_t) char values[VALUES_MAX];
-    struct sp_error error = {0};
-    bool help = false;
-    int count = 0;
-    SP_BUG_ON(command->values_size > sizeof values);
-    if (sp_options_parse(command, argc, argv, values, &count, &help, &error) != 0)
-        return sp_cli_error(command->usage_status, "%s", error.message);
-    if (!help)
-        return command->main(values, count, argv);
-    sp_help_command(command);
-    return SP_EXIT_OK;
-}
-
 static int unknown_command(const char *name)
 {
     const char *names[32];
@@ -63,16 +38,16 @@ int main(int argc, char **argv)
     const char *name = argv[1];
     if (strcmp(name, "--version") == 0) {
         printf("sandpit %s\n", SP_VERSION);
-        return flushed(SP_EXIT_OK, SP_EXIT_FAILED);
+        return sp_output_flushed(SP_EXIT_OK, SP_EXIT_FAILED);
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         sp_help_program();
-        return flushed(SP_EXIT_OK, SP_EXIT_FAILED);
+        return sp_output_flushed(SP_EXIT_OK, SP_EXIT_FAILED);
     }
     const struct sp_command *command = sp_command_find(name);
     if (command == NULL)
         return unknown_command(name);
     if (command->program != NULL)
         return sp_exec_beside(command, argv);
-    return flushed(call(command, argc - 2, argv + 2), command->usage_status);
+    return sp_output_flushed(sp_command_call(command, argc - 2, argv + 2), command->usage_status);
 }

@@ -66,11 +66,6 @@ static void print_command(const struct sp_command *command)
         print_text(command->description);
         printf("\n");
     }
-    if (command->program != NULL) {
-        printf(".PP\nIts options: \\fBsandpit ");
-        print_text(command->name);
-        printf(" \\-\\-help\\fR\n");
-    }
     for (const struct sp_option *o = command->options;
          o != NULL && o->type != SP_OPTION_END; o++)
         if (!o->hidden)

@@ -5,45 +5,6 @@
 
 #include "cli/commands.h"
 
-static const char *const kind_words[] = {
-#define SP_KIND(name, text, from_ring) text,
-#include "event/kinds.def"
-#undef SP_KIND
-    "return", NULL};
-
-static const char *const category_words[] = {"import", "fs",     "network",   "process",
-                                             "env",    "limits", "integrity", NULL};
-
-static const char *const color_words[] = {
-    [SP_COLOR_AUTO] = "auto", [SP_COLOR_ALWAYS] = "always", [SP_COLOR_NEVER] = "never", NULL};
-
-#define SHOW(field)   offsetof(struct sp_show_options, field)
-#define VERIFY(field) offsetof(struct sp_verify_options, field)
-
-const struct sp_option sp_show_table[] = {
-    {.name = "kind", .letter = 'k', .type = SP_OPTION_TEXTS, .argument = "KIND",
-     .offset = SHOW(kinds), .words = kind_words,
-     .help = "only events of this kind; repeatable"},
-    {.name = "category", .type = SP_OPTION_TEXT, .argument = "CATEGORY",
-     .offset = SHOW(category),
-     .help = "only import, fs, network, process, env, limits or integrity"},
-    {.name = "file", .type = SP_OPTION_TEXT, .argument = "GLOB", .offset = SHOW(file),
-     .help = "only events about or from files that match"},
-    {.name = "json", .type = SP_OPTION_FLAG, .offset = SHOW(json),
-     .help = "print events as JSON Lines, calls and returns singly"},
-    {.name = "color", .type = SP_OPTION_WORD, .argument = "WHEN", .offset = SHOW(color),
-     .words = color_words, .help = "auto, always or never; NO_COLOR is respected"},
-    {.type = SP_OPTION_END},
-};
-
-const struct sp_option sp_verify_table[] = {
-    {.name = "json", .type = SP_OPTION_FLAG, .offset = VERIFY(json),
-     .help = "print one JSON object for each file"},
-    {.name = "quiet", .letter = 'q', .type = SP_OPTION_FLAG, .offset = VERIFY(quiet),
-     .help = "print nothing; the exit code says it"},
-    {.type = SP_OPTION_END},
-};
-
 const struct sp_command sp_commands[] = {
     {.name = "show",
      .summary = "show what a trace recorded",
@@ -82,17 +43,4 @@ const struct sp_command *sp_command_find(const char *name)
         if (strcmp(c->name, name) == 0)
             return c;
     return NULL;
-}
-
-bool sp_category_known(const char *name)
-{
-    for (size_t i = 0; category_words[i] != NULL; i++)
-        if (strcmp(category_words[i], name) == 0)
-            return true;
-    return false;
-}
-
-const char *sp_category_nearest(const char *name)
-{
-    return sp_nearest_name(name, category_words);
 }

@@ -7,8 +7,6 @@
 #include "cli/trace_commands.h"
 #include "trace/fault.h"
 
-#define VALUES_MAX 2048u /* bytes of the largest struct of options */
-
 int sp_trace_complain(const char *path, const struct sp_fault *fault)
 {
     fflush(stdout); /* what was printed before stays before it */
@@ -16,21 +14,6 @@ int sp_trace_complain(const char *path, const struct sp_fault *fault)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: %s", path, fault->message);
     return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s", path,
                         fault->line, fault->byte, fault->message);
-}
-
-static int call(const struct sp_command *command, int argc, char **argv)
-{
-    _Alignas(max_align_t) char values[VALUES_MAX];
-    struct sp_error error = {0};
-    bool help = false;
-    int count = 0;
-    SP_BUG_ON(command->values_size > sizeof values);
-    if (sp_options_parse(command, argc, argv, values, &count, &help, &error) != 0)
-        return sp_cli_error(command->usage_status, "%s", error.message);
-    if (!help)
-        return command->main(values, count, argv);
-    sp_help_command(command);
-    return SP_EXIT_OK;
 }
 
 static int usage(void)
@@ -56,7 +39,7 @@ static int dispatch(int argc, char **argv)
     if (command == NULL)
         return sp_cli_error(SP_EXIT_BAD_INPUT,
                             "there is no command '%s' (see sandpit-trace --help)", argv[1]);
-    return call(command, argc - 2, argv + 2);
+    return sp_command_call(command, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv)

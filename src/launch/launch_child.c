@@ -44,12 +44,10 @@ static void restore_signals(const struct sp_launch *launch)
     sigprocmask(SIG_SETMASK, launch->mask, NULL);
 }
 
-/* 0, 1 and 2 are put in place in a table of the child's own; two passes, so that a source
- * which is itself one of the three is not overwritten before it is used. */
+/* Puts 0, 1 and 2 in place and closes the rest; in two passes, so that a source which is
+ * itself one of the three is not overwritten before it is used. */
 static int place_descriptors(const struct sp_launch *launch)
 {
-    if (unshare(CLONE_FILES) != 0)
-        return -1;
     int source[4];
     for (int i = 0; i < 4; i++) {
         int fd = i < 3 ? launch->stdio[i] : launch->channel;
@@ -105,6 +103,10 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
                                     : sp_filter_load_without_listener(launch->filter);
     if (listener < 0)
         fail(report, SP_STAGE_FILTER, -listener);
+    /* Both tables hold the listener now. Once the supervisor knows, it may close its own ends of
+     * things: the child's table must be its own by then. */
+    if (unshare(CLONE_FILES) != 0)
+        fail(report, SP_STAGE_DESCRIPTORS, errno);
     publish(report, launch->listener ? listener : -1);
     if (place_descriptors(launch) != 0)
         fail(report, SP_STAGE_DESCRIPTORS, errno);

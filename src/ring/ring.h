@@ -231,7 +231,8 @@ struct sp_ring_config {
     uint32_t policy_size;
     uint32_t agents_offset;  /* folder of the stub and the agents */
     uint32_t preload_offset; /* value of LD_PRELOAD for children: the stub's path */
-    uint32_t python_offset;  /* folders of {python}, each NUL-terminated, an empty one ends */
+    uint32_t python_offset;  /* how paths under {python} begin ("/usr/lib/python"), each
+                                NUL-terminated, an empty one ends */
     uint32_t program_offset; /* path of the program as it will be seen in co_filename; "" when
                                 unknown (-c, -m, -) */
     uint32_t first_pid;      /* pid of the program itself */

@@ -101,7 +101,7 @@ static bool not_of_the_act(enum sp_field field, void *context)
     (void)context;
     return field == SP_FIELD_AT_FILE || field == SP_FIELD_AT_LINE || field == SP_FIELD_STACK ||
            field == SP_FIELD_OPERATION || field == SP_FIELD_TARGET || field == SP_FIELD_FILE ||
-           field == SP_FIELD_LINE || field == SP_FIELD_MESSAGE;
+           field == SP_FIELD_LINE || field == SP_FIELD_MESSAGE || field == SP_FIELD_OP;
 }
 
 static void act_members(const struct sp_claim *claim, struct sp_buffer *members)
@@ -120,6 +120,20 @@ static void act_members(const struct sp_claim *claim, struct sp_buffer *members)
     }
 }
 
+/* "127.0.0.1:80", "[::1]:80", or what there is. */
+static void describe_address(const struct sp_claim *claim, char target[SP_TEXT_MAX + 1])
+{
+    char address[300];
+    int64_t port = sp_claim_number(claim, SP_FIELD_PORT, -1);
+    copy_text(claim, SP_FIELD_ADDRESS, address, sizeof address);
+    if (port < 0)
+        snprintf(target, SP_TEXT_MAX + 1, "%s", address[0] != '\0' ? address : "a socket");
+    else if (strchr(address, ':') != NULL)
+        snprintf(target, SP_TEXT_MAX + 1, "[%s]:%lld", address, (long long)port);
+    else
+        snprintf(target, SP_TEXT_MAX + 1, "%s:%lld", address, (long long)port);
+}
+
 /* The agent's matcher says no and asks whether it is so. */
 static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_claim *claim,
                   struct sp_denial *denial, char target[SP_TEXT_MAX + 1])
@@ -133,24 +147,22 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_c
         denial->operation = "import";
         return denial->verdict.action == SP_DENY;
     }
-    static const char *const operations[] = {"connect", "bind", "listen", "send", "socket"};
-    char operation[16];
-    copy_text(claim, SP_FIELD_OPERATION, operation, sizeof operation);
-    denial->operation = kind == SP_KIND_BIND ? "bind" : kind == SP_KIND_SOCKET ? "socket" : "connect";
-    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
-        if (strcmp(operation, operations[i]) == 0)
-            denial->operation = operations[i];
-    copy_text(claim, SP_FIELD_TARGET, target, SP_TEXT_MAX + 1);
+    char op[16];
+    copy_text(claim, SP_FIELD_OP, op, sizeof op);
+    denial->operation = kind == SP_KIND_BIND            ? "bind"
+                        : kind == SP_KIND_SOCKET        ? "socket"
+                        : strncmp(op, "send", 4) == 0 ? "send"
+                                                        : "connect";
+    describe_address(claim, target);
     denial->category = "network";
     denial->verdict = sp_policy_network(policy);
     return denial->verdict.action == SP_DENY;
 }
 
-static void tell(struct sp_lane *lane, const struct sp_explanation *explanation)
+/* What the exception says. */
+static void full_sentence(const struct sp_explanation *explanation, char *to, size_t size)
 {
-    char text[sizeof *explanation + 4];
-    snprintf(text, sizeof text, "%s; %s", explanation->message, explanation->hint);
-    sp_lane_answer(lane, text);
+    snprintf(to, size, "%s; %s", explanation->message, explanation->hint);
 }
 
 static struct sp_answer ask(struct sp_act_call *call)
@@ -181,7 +193,9 @@ static struct sp_answer ask(struct sp_act_call *call)
     denial.members = &members;
     sp_place_from_claim(&claim, &place);
     sp_record_denial(call, &denial, &place, &explanation);
-    tell(lane, &explanation);
+    char sentence[sizeof explanation + 4];
+    full_sentence(&explanation, sentence, sizeof sentence);
+    sp_lane_answer(lane, sentence);
     sp_place_release(&place);
     sp_buffer_release(&members);
     return SP_RETURN(1);
@@ -227,7 +241,8 @@ static struct sp_answer lookup_over(struct sp_act_call *call)
     struct sp_buffer members;
     bool answered = sp_act_arg(call, 2) != 0;
     copy_text(&claim, SP_FIELD_HOST, host, sizeof host);
-    sp_place_from_claim(&claim, &place);
+    /* Where in the program is what the thread announced before libc was called. */
+    sp_place_find(call, SP_ACT_CONNECT, NULL, &place, NULL);
     sp_buffer_init(&members, 64u << 10);
     resolve_members(lookup, host, &members);
     if (answered) {
@@ -241,7 +256,9 @@ static struct sp_answer lookup_over(struct sp_act_call *call)
                                    .layer = SP_LAYER_KERNEL,
                                    .members = &members};
         sp_record_denial(call, &denial, &place, &explanation);
-        tell(lane, &explanation);
+        char sentence[sizeof explanation + 4];
+        full_sentence(&explanation, sentence, sizeof sentence);
+        sp_lane_lookup_answer(lane, sp_act_arg(call, 1), sentence);
     }
     sp_lookup_end(lookup);
     sp_place_release(&place);

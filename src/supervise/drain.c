@@ -406,6 +406,8 @@ static void tail_publish(struct sp_lane *lane)
 
 bool sp_lane_drain(struct sp_lane *lane, struct sp_trace_writer *w, size_t words_max)
 {
+    if (lane->finished)
+        return false;
     const uint64_t *words = sp_lane_words(lane);
     uint64_t mask = lane->words_count - 1;
     uint64_t head = __atomic_load_n(&lane->ring->head, __ATOMIC_ACQUIRE);
@@ -443,7 +445,10 @@ bool sp_lane_drain(struct sp_lane *lane, struct sp_trace_writer *w, size_t words
 
 void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w)
 {
+    if (lane->finished)
+        return;
     sp_lane_drain(lane, w, 0);
+    lane->finished = true;
     sp_ticks_refresh(&lane->lanes->ticks);
     uint32_t used = __atomic_load_n(&lane->ring->folds_used, __ATOMIC_RELAXED);
     if (used > SP_FOLDS_MAX)

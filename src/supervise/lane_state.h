@@ -49,6 +49,7 @@ struct sp_lane {
     uint32_t text_start_bytes;
     char text_start[SP_LANE_START_BYTES];
 
+    bool finished;    /* nothing is written for it any more */
     uint32_t tampers; /* attempts that the agent told */
     uint32_t flaws; /* set of enum sp_flaw already told */
     uint64_t flaws_count;

@@ -226,12 +226,17 @@ static struct sp_answer give(int fd, int type)
                               .close_on_exec = (type & SOCK_CLOEXEC) != 0};
 }
 
-/* What an INET datagram socket is given for: nothing sent on it arrives anywhere, and sends
- * with an address, connect and bind are notified with the address that was meant. */
-static struct sp_answer stand_in(int type)
+/* An INET datagram socket: nothing sent on what is given arrives anywhere; sends with an
+ * address, connect and bind are notified with the address that was meant. Within a lookup it
+ * says that libc is about to ask a server. */
+static struct sp_answer stand_in(struct sp_act_call *call, int type)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | (type & SOCK_NONBLOCK), 0);
-    return give(fd < 0 ? -errno : fd, type);
+    static struct sp_claim claim;
+    pid_t tid = (pid_t)call->n->pid;
+    if (call->process->lane != NULL &&
+        sp_lane_act(call->process->lane, tid, SP_ACT_LOOKUP, &claim))
+        (void)sp_lookups_note(&call->s->lookups, call->process->pid, tid);
+    return give(sp_sockets_make_stand_in(&call->s->sockets, type), type);
 }
 
 static struct sp_answer make_unix(struct sp_act_call *call, int type)
@@ -265,7 +270,7 @@ struct sp_answer sp_act_socket(struct sp_act_call *call)
     }
     if (inet && TYPE(type) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP)) {
         record_socket(call);
-        return stand_in(type);
+        return stand_in(call, type);
     }
     return deny_socket(call, "socket", EACCES);
 }
@@ -395,8 +400,14 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
     return deny(call, SP_ACT_CONNECT, "send", target, &a, EACCES);
 }
 
-/* Only TCP_FASTOPEN_CONNECT is notified: connect and send would become one call. */
+/* Notified are the IP levels and TCP_FASTOPEN_CONNECT. A datagram socket's stand-in takes every
+ * IP option and does nothing; on a TCP socket they are the kernel's business. With
+ * TCP_FASTOPEN_CONNECT, connect and send would become one call. */
 struct sp_answer sp_act_setsockopt(struct sp_act_call *call)
 {
+    if (sp_act_int(call, 1) != IPPROTO_TCP)
+        return sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid, sp_act_int(call, 0))
+                   ? SP_RETURN(0)
+                   : SP_CONTINUE;
     return deny(call, SP_ACT_SOCKET, "setsockopt", "TCP_FASTOPEN_CONNECT", NULL, ENOPROTOOPT);
 }

@@ -141,7 +141,7 @@ static uint64_t cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
-int sp_sockets_make(struct sp_sockets *sockets, int type, int protocol)
+static int make(struct sp_sockets *sockets, int type, int protocol, bool stand_in)
 {
     if (sockets->items == NULL)
         sockets->items = calloc(SP_SOCKETS_MAX, sizeof *sockets->items);
@@ -154,15 +154,34 @@ int sp_sockets_make(struct sp_sockets *sockets, int type, int protocol)
     sp_auto_fd fd = socket(AF_UNIX, type | SOCK_CLOEXEC, protocol);
     if (fd < 0)
         return -errno;
-    struct sp_own_socket item = {.cookie = cookie_of(fd), .kept = -1};
+    struct sp_own_socket item = {.cookie = cookie_of(fd), .kept = -1, .stand_in = stand_in};
     struct stat st;
     if (item.cookie == 0 || fstat(fd, &st) != 0)
         return -EACCES;
     item.inode = st.st_ino;
-    if (sockets->keep_dups)
+    if (sockets->keep_dups && !stand_in)
         item.kept = fcntl(fd, F_DUPFD_CLOEXEC, 3);
     sockets->items[sockets->count++] = item;
     return sp_steal_fd(&fd);
+}
+
+int sp_sockets_make(struct sp_sockets *sockets, int type, int protocol)
+{
+    return make(sockets, type, protocol, false);
+}
+
+int sp_sockets_make_stand_in(struct sp_sockets *sockets, int type)
+{
+    return make(sockets, SOCK_STREAM | (type & SOCK_NONBLOCK), 0, true);
+}
+
+bool sp_sockets_is_stand_in(struct sp_sockets *sockets, pid_t tid, int fd)
+{
+    uint64_t inode = sp_guest_socket(tid, fd);
+    for (unsigned i = 0; inode != 0 && i < sockets->count; i++)
+        if (sockets->items[i].inode == inode && sockets->items[i].stand_in)
+            return true;
+    return false;
 }
 
 int sp_sockets_take(struct sp_sockets *sockets, pid_t tid, int fd)
@@ -178,7 +197,8 @@ int sp_sockets_take(struct sp_sockets *sockets, pid_t tid, int fd)
     if (taken < 0)
         return taken;
     uint64_t cookie = cookie_of(taken);
-    return cookie != 0 && own(sockets, cookie) != NULL ? sp_steal_fd(&taken) : -EACCES;
+    const struct sp_own_socket *item = cookie != 0 ? own(sockets, cookie) : NULL;
+    return item != NULL && !item->stand_in ? sp_steal_fd(&taken) : -EACCES;
 }
 
 void sp_sockets_settled(struct sp_sockets *sockets, int fd)

@@ -18,6 +18,7 @@
 
 struct sp_own_socket {
     uint64_t cookie;
+    bool stand_in; /* given out in an INET datagram socket's place */
     int kept; /* a duplicate, where pidfd_getfd cannot be had; -1: none */
     uint64_t inode;
 };
@@ -34,6 +35,13 @@ void sp_sockets_release(struct sp_sockets *sockets);
 
 /* Makes a Unix socket for the guest and remembers it. Returns the descriptor or -errno. */
 int sp_sockets_make(struct sp_sockets *sockets, int type, int protocol);
+
+/* Makes what an INET datagram socket is given for: an unconnected Unix stream socket, on which
+ * every send fails. `type`: SOCK_NONBLOCK counts. */
+int sp_sockets_make_stand_in(struct sp_sockets *sockets, int type);
+
+/* Whether the thread's descriptor is one of those. */
+bool sp_sockets_is_stand_in(struct sp_sockets *sockets, pid_t tid, int fd);
 
 /* The open file description behind the thread's descriptor `fd`, if it is a socket that was
  * made here; a descriptor of ours, or -errno (-EACCES: a socket of another kind). */

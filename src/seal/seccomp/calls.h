@@ -41,7 +41,7 @@ enum sp_guard {
     SP_GUARD_SENDTO,         /* has an address, or opens a connection */
     SP_GUARD_SENDMSG,        /* opens a connection (MSG_FASTOPEN) */
     SP_GUARD_SENDMMSG,       /* the same, flags one argument later */
-    SP_GUARD_SETSOCKOPT,     /* makes connect and send one (TCP_FASTOPEN_CONNECT) */
+    SP_GUARD_SETSOCKOPT,     /* IP levels; makes connect and send one (TCP_FASTOPEN_CONNECT) */
     SP_GUARD_CLONE,          /* namespaces, untraced or memory-sharing processes */
     SP_GUARD_OTHER_PID,      /* first argument is a process that is not 0, the caller */
     SP_GUARD_OTHER_PRIO,     /* setpriority of anything but the caller */

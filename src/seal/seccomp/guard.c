@@ -171,10 +171,13 @@ static void add_sendto(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
     sp_bpf_add(bpf, JSET, MSG_FASTOPEN_BIT, hit, miss);
 }
 
-/* IPPROTO_TCP, TCP_FASTOPEN_CONNECT. */
+/* SOL_IP and SOL_IPV6, which what stands in for a datagram socket does not know; IPPROTO_TCP,
+ * TCP_FASTOPEN_CONNECT. */
 static void add_setsockopt(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
 {
     sp_bpf_load_low(bpf, 1);
+    sp_bpf_add(bpf, JEQ, 0, hit, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JEQ, 41, hit, SP_BPF_NEXT);
     sp_bpf_add(bpf, JEQ, 6, SP_BPF_NEXT, miss);
     sp_bpf_load_low(bpf, 2);
     sp_bpf_add(bpf, JEQ, 30, hit, miss);

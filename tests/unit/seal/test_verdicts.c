@@ -120,6 +120,8 @@ static const struct row {
     {NONET, "sendmmsg", {0, 0, 0, 0x20000000}, NOTIFY, "the same, one argument later"},
     {BARE_NET, "sendmsg", {0, 0, 0x20000000}, REFUSE(EOPNOTSUPP), "as where it is not built in"},
     {NONET, "setsockopt", {0, 6, 30},         NOTIFY, "TCP_FASTOPEN_CONNECT"},
+    {NONET, "setsockopt", {0, 0, 11},         NOTIFY, "IP_RECVERR"},
+    {NONET, "setsockopt", {0, 41, 26},        NOTIFY, "IPV6_V6ONLY"},
     {NONET, "setsockopt", {0, 6, 1},          ALLOW,  "TCP_NODELAY"},
     {NONET, "setsockopt", {0, 1, 30},         ALLOW,  "30 of another level"},
     {TRACE, "setsockopt", {0, 6, 30},         ALLOW,  "the network is open"},

@@ -1,0 +1,28 @@
+/* Calling a command with the options that its table describes; both programs do it alike. */
+#include <stdio.h>
+
+#include "cli/commands.h"
+
+#define VALUES_MAX 2048u /* bytes of the largest struct of options */
+
+int sp_output_flushed(int status, int failure)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    return sp_cli_error(failure, "cannot write the output: %m");
+}
+
+int sp_command_call(const struct sp_command *command, int argc, char **argv)
+{
+    _Alignas(max_align_t) char values[VALUES_MAX];
+    struct sp_error error = {0};
+    bool help = false;
+    int count = 0;
+    SP_BUG_ON(command->values_size > sizeof values);
+    if (sp_options_parse(command, argc, argv, values, &count, &help, &error) != 0)
+        return sp_cli_error(command->usage_status, "%s", error.message);
+    if (!help)
+        return command->main(values, count, argv);
+    sp_help_command(command);
+    return SP_EXIT_OK;
+}
