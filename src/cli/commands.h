@@ -39,8 +39,8 @@ struct sp_run_options {
     uint64_t timeout_ns;    /* 0: no wall limit given */
     const char *trace_path; /* -o; NULL: named after the program */
     bool no_trace;
-    int calls;          /* enum sp_calls_level */
-    const char *python; /* NULL: find one */
+    int calls;                      /* enum sp_calls_level */
+    const char *python;             /* NULL: find one */
     struct sp_texts python_options; /* for the interpreter itself, before the program */
     bool json;
     bool quiet;

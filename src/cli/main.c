@@ -49,5 +49,6 @@ int main(int argc, char **argv)
         return unknown_command(name);
     if (command->program != NULL)
         return sp_exec_beside(command, argv);
-    return sp_output_flushed(sp_command_call(command, argc - 2, argv + 2), command->usage_status);
+    return sp_output_flushed(sp_command_call(command, argc - 2, argv + 2),
+                             command->usage_status);
 }

@@ -9,10 +9,11 @@ const struct sp_command sp_commands[] = {
     {.name = "show",
      .summary = "show what a trace recorded",
      .usage = "[options] TRACE",
-     .description =
-         "Without a filter: what the program did, what it tried, what was denied and how\n"
-         "it ended. With one: a line for each event. TRACE may be - for standard input.\n"
-         "Exit code: 0, or 2 when the trace cannot be read.",
+     .description = "Without a filter: what the program did, what it tried, what was "
+                    "denied and how\n"
+                    "it ended. With one: a line for each event. TRACE may be - for "
+                    "standard input.\n"
+                    "Exit code: 0, or 2 when the trace cannot be read.",
      .example = "sandpit show script.sptrace\n"
                 "sandpit show --category network script.sptrace\n"
                 "sandpit show --json script.sptrace | jq 'select(.kind == \"call\")'",
@@ -26,8 +27,10 @@ const struct sp_command sp_commands[] = {
      .usage = "[options] TRACE...",
      .description =
          "Exit code: 0 sound and complete; 1 altered (the first bad line and byte are\n"
-         "told); 2 not readable as a trace; 3 sound up to its last checkpoint but without\n"
-         "an end, as a run that was cut short leaves it. Of several, the worst: 1, 2, 3.",
+         "told); 2 not readable as a trace; 3 sound up to its last checkpoint but "
+         "without\n"
+         "an end, as a run that was cut short leaves it. Of several, the worst: 1, 2, "
+         "3.",
      .example = "sandpit verify script.sptrace",
      .options = sp_verify_table,
      .values_size = sizeof(struct sp_verify_options),

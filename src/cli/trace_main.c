@@ -12,8 +12,8 @@ int sp_trace_complain(const char *path, const struct sp_fault *fault)
     fflush(stdout); /* what was printed before stays before it */
     if (fault->line == 0)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: %s", path, fault->message);
-    return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s", path,
-                        fault->line, fault->byte, fault->message);
+    return sp_cli_error(SP_EXIT_BAD_INPUT, "%s: line %" PRIu64 ", byte %" PRIu64 ": %s",
+                        path, fault->line, fault->byte, fault->message);
 }
 
 static int usage(void)
@@ -27,8 +27,9 @@ static int usage(void)
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2)
-        return sp_cli_error(SP_EXIT_BAD_INPUT,
-                            "usage: sandpit-trace COMMAND [options] TRACE (see --help)");
+        return sp_cli_error(
+            SP_EXIT_BAD_INPUT,
+            "usage: sandpit-trace COMMAND [options] TRACE (see --help)");
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
         return usage();
     if (strcmp(argv[1], "--version") == 0) {
@@ -38,14 +39,12 @@ static int dispatch(int argc, char **argv)
     const struct sp_command *command = sp_command_find(argv[1]);
     if (command == NULL)
         return sp_cli_error(SP_EXIT_BAD_INPUT,
-                            "there is no command '%s' (see sandpit-trace --help)", argv[1]);
+                            "there is no command '%s' (see sandpit-trace --help)",
+                            argv[1]);
     return sp_command_call(command, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv)
 {
-    const int status = dispatch(argc, argv);
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return status;
-    return sp_cli_error(SP_EXIT_BAD_INPUT, "cannot write the output: %m");
+    return sp_output_flushed(dispatch(argc, argv), SP_EXIT_BAD_INPUT);
 }

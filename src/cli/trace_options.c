@@ -14,32 +14,54 @@ static const char *const kind_words[] = {
 static const char *const category_words[] = {"import", "fs",     "network",   "process",
                                              "env",    "limits", "integrity", NULL};
 
-static const char *const color_words[] = {
-    [SP_COLOR_AUTO] = "auto", [SP_COLOR_ALWAYS] = "always", [SP_COLOR_NEVER] = "never", NULL};
+static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
+                                          [SP_COLOR_ALWAYS] = "always",
+                                          [SP_COLOR_NEVER] = "never",
+                                          NULL};
 
 #define SHOW(field)   offsetof(struct sp_show_options, field)
 #define VERIFY(field) offsetof(struct sp_verify_options, field)
 
 const struct sp_option sp_show_table[] = {
-    {.name = "kind", .letter = 'k', .type = SP_OPTION_TEXTS, .argument = "KIND",
-     .offset = SHOW(kinds), .words = kind_words,
+    {.name = "kind",
+     .letter = 'k',
+     .type = SP_OPTION_TEXTS,
+     .argument = "KIND",
+     .offset = SHOW(kinds),
+     .words = kind_words,
      .help = "only events of this kind; repeatable"},
-    {.name = "category", .type = SP_OPTION_TEXT, .argument = "CATEGORY",
+    {.name = "category",
+     .type = SP_OPTION_TEXT,
+     .argument = "CATEGORY",
      .offset = SHOW(category),
      .help = "only import, fs, network, process, env, limits or integrity"},
-    {.name = "file", .type = SP_OPTION_TEXT, .argument = "GLOB", .offset = SHOW(file),
+    {.name = "file",
+     .type = SP_OPTION_TEXT,
+     .argument = "GLOB",
+     .offset = SHOW(file),
      .help = "only events about or from files that match"},
-    {.name = "json", .type = SP_OPTION_FLAG, .offset = SHOW(json),
+    {.name = "json",
+     .type = SP_OPTION_FLAG,
+     .offset = SHOW(json),
      .help = "print events as JSON Lines, calls and returns singly"},
-    {.name = "color", .type = SP_OPTION_WORD, .argument = "WHEN", .offset = SHOW(color),
-     .words = color_words, .help = "auto, always or never; NO_COLOR is respected"},
+    {.name = "color",
+     .type = SP_OPTION_WORD,
+     .argument = "WHEN",
+     .offset = SHOW(color),
+     .words = color_words,
+     .help = "auto, always or never; NO_COLOR is respected"},
     {.type = SP_OPTION_END},
 };
 
 const struct sp_option sp_verify_table[] = {
-    {.name = "json", .type = SP_OPTION_FLAG, .offset = VERIFY(json),
+    {.name = "json",
+     .type = SP_OPTION_FLAG,
+     .offset = VERIFY(json),
      .help = "print one JSON object for each file"},
-    {.name = "quiet", .letter = 'q', .type = SP_OPTION_FLAG, .offset = VERIFY(quiet),
+    {.name = "quiet",
+     .letter = 'q',
+     .type = SP_OPTION_FLAG,
+     .offset = VERIFY(quiet),
      .help = "print nothing; the exit code says it"},
     {.type = SP_OPTION_END},
 };
