@@ -43,19 +43,22 @@ void sp_natives_start(void)
     Py_XDECREF(bound);
 }
 
-static uintptr_t key_of(PyObject *callable)
+/* The usual kinds first: to ask for a subtype costs a walk through the bases. */
+static inline uintptr_t key_of(PyObject *callable)
 {
     PyTypeObject *type = Py_TYPE(callable);
-    if (PyCFunction_Check(callable))
+    if (type == &PyCFunction_Type)
         return (uintptr_t)((PyCFunctionObject *)callable)->m_ml;
     if (type == &PyMethodDescr_Type || type == &PyClassMethodDescr_Type)
         return (uintptr_t)((PyMethodDescrObject *)callable)->d_method;
+    if (PyType_Check(callable))
+        return (uintptr_t)callable | KEY_CLASS;
     if (type == &PyWrapperDescr_Type)
         return (uintptr_t)((PyWrapperDescrObject *)callable)->d_base;
     if (type == method_wrapper)
         return (uintptr_t)((struct method_wrapper *)callable)->descr->d_base;
-    if (PyType_Check(callable))
-        return (uintptr_t)callable | KEY_CLASS;
+    if (PyCFunction_Check(callable))
+        return (uintptr_t)((PyCFunctionObject *)callable)->m_ml;
     return (uintptr_t)type | KEY_INSTANCE;
 }
 
@@ -171,7 +174,7 @@ static bool same_name(uint32_t id, const struct naming *n)
            && memcmp(at + name_size, n->module, module_size) == 0;
 }
 
-static uint32_t place_at(uintptr_t key)
+static inline uint32_t place_at(uintptr_t key)
 {
     uint32_t at = (uint32_t)((key >> 3 ^ key) * 2654435761u) >> 4;
     for (at &= places_mask; places[at].key && places[at].key != key;)
@@ -221,7 +224,7 @@ static uint32_t add_place(uintptr_t key, PyObject *callable, uint32_t version)
 
 /* Version tags are never given twice, so one that fits is proof that the class is the same.
  * 0: the class has none at the moment. Classes of C that live for ever need no proof. */
-static uint32_t version_of(uintptr_t key, PyObject *callable, bool *ret_fleeting)
+static inline uint32_t version_of(uintptr_t key, PyObject *callable, bool *ret_fleeting)
 {
     *ret_fleeting = false;
     if (!(key & (KEY_CLASS | KEY_INSTANCE)))
