@@ -13,8 +13,8 @@
  *     -w WORDS   size of the ring, a power of two
  *     -r         read-only opens are announced, not told (config.opens)
  *
- * Lines: {"hello"}, {"ask"}, {"lookup"}, {"event"}, {"slot"}, {"word"}, {"fold"}, {"lost"},
- * {"function"}, {"exit"}: the key is the kind of line.
+ * What a line is about stands under "row": hello, ask, lookup, event, slot, word, fold, lost,
+ * function, exit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@
 #include "policy/policy.h"
 #include "ring/ring.h"
 
-#define LANES_MAX 256
+#define LANES_MAX 1024
 #define NAMES_MAX 64
 #define CHANNEL_FD 100
 
@@ -122,12 +122,12 @@ static void print_fields(const uint8_t *fields, size_t size)
     }
 }
 
-static void print_body(const char *kind_of_line, struct lane *lane,
+static void print_body(const char *row, struct lane *lane,
                        const struct sp_ring_event *event, const uint8_t *fields)
 {
     if (event->kind >= SP_KIND_COUNT)
         fail("kind");
-    fprintf(out, "{\"line\":\"%s\",\"pid\":%d,\"tid\":%u,\"kind\":\"%s\",\"side\":%s", kind_of_line,
+    fprintf(out, "{\"row\":\"%s\",\"pid\":%d,\"tid\":%u,\"kind\":\"%s\",\"side\":%s", row,
             lane->pid, event->tid, sp_kind_name(event->kind),
             event->flags & SP_EVENT_NATIVE ? "true" : "false");
     if (event->flags & SP_EVENT_TEXT)
@@ -165,10 +165,10 @@ static void take_message(struct lane *lane, unsigned type, size_t size)
         lane->text += first;
         break;
     case SP_MSG_FOLD:
-        fprintf(out, "{\"line\":\"fold\",\"pid\":%d}\n", lane->pid);
+        fprintf(out, "{\"row\":\"fold\",\"pid\":%d}\n", lane->pid);
         break;
     case SP_MSG_LOST:
-        fprintf(out, "{\"line\":\"lost\",\"pid\":%d,\"count\":%llu}\n", lane->pid,
+        fprintf(out, "{\"row\":\"lost\",\"pid\":%d,\"count\":%llu}\n", lane->pid,
                 (unsigned long long)first);
         break;
     default:
@@ -186,7 +186,7 @@ static uint64_t drain_words(struct lane *lane, const uint64_t *words, uint64_t c
         uint32_t what = (uint32_t)(word >> 32);
         if (what) {
             fprintf(out,
-                    "{\"line\":\"word\",\"pid\":%d,\"tid\":%u,\"id\":%u,\"return\":%d,"
+                    "{\"row\":\"word\",\"pid\":%d,\"tid\":%u,\"id\":%u,\"return\":%d,"
                     "\"resume\":%d,\"raised\":%d}\n",
                     lane->pid, lane->tid, what & 0x1fffffff, what >> 31, what >> 30 & 1,
                     what >> 29 & 1);
@@ -211,7 +211,7 @@ static void print_functions(struct lane *lane)
         const uint8_t *at = arena + lane->ring->function_offsets[++lane->functions];
         memcpy(&f, at, sizeof f);
         at += sizeof f;
-        fprintf(out, "{\"line\":\"function\",\"pid\":%d,\"id\":%u,\"native\":%d,\"name\":",
+        fprintf(out, "{\"row\":\"function\",\"pid\":%d,\"id\":%u,\"native\":%d,\"name\":",
                 lane->pid, lane->functions, f.native);
         print_text(at, f.name_size);
         fputs("}\n", out);
@@ -226,7 +226,7 @@ static void print_slots(struct lane *lane)
         if (serial == lane->slots[i] || serial % 2 || slot->act == SP_ACT_NONE)
             continue;
         lane->slots[i] = serial;
-        fprintf(out, "{\"line\":\"slot\",\"pid\":%d,\"tid\":%u,\"act\":%u", lane->pid, slot->tid,
+        fprintf(out, "{\"row\":\"slot\",\"pid\":%d,\"tid\":%u,\"act\":%u", lane->pid, slot->tid,
                 slot->act);
         print_fields(slot->body, slot->size);
         fputs("}\n", out);
@@ -356,7 +356,7 @@ static int64_t answer_lookup(struct lane *lane, uint64_t slot, uint64_t answered
     if (slot >= SP_SLOTS)
         fail("lookup");
     struct sp_ring_slot *s = &lane->ring->slots[slot];
-    fprintf(out, "{\"line\":\"lookup\",\"pid\":%d,\"answered\":%llu", lane->pid,
+    fprintf(out, "{\"row\":\"lookup\",\"pid\":%d,\"answered\":%llu", lane->pid,
             (unsigned long long)answered);
     print_fields(s->body, s->size);
     fputs("}\n", out);
@@ -370,7 +370,7 @@ static int64_t answer(pid_t pid, const struct sp_channel_request *q, int *ret_fd
 {
     struct lane *lane = find_lane(pid);
     if (q->op == SP_CALL_HELLO) {
-        fprintf(out, "{\"line\":\"hello\",\"pid\":%d,\"how\":%llu,\"version\":%llu}\n", pid,
+        fprintf(out, "{\"row\":\"hello\",\"pid\":%d,\"how\":%llu,\"version\":%llu}\n", pid,
                 (unsigned long long)q->a1, (unsigned long long)q->a2 >> 16);
         *ret_fd = make_lane(pid);
         return 0;
@@ -551,7 +551,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < lanes_count; i++)
         drain(&lanes[i]);
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    fprintf(out, "{\"line\":\"exit\",\"code\":%d,\"lanes\":%zu,\"frames\":%u}\n", code,
+    fprintf(out, "{\"row\":\"exit\",\"code\":%d,\"lanes\":%zu,\"frames\":%u}\n", code,
             lanes_count, lanes_count ? lanes[0].ring->frames.version_hex >> 16 : 0);
     return code;
 }
