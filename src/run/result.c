@@ -66,12 +66,13 @@ static void seconds(struct sink *sink, const char *key, uint64_t ns)
 
 static void json(struct sink *sink, const char *key, const struct sp_buffer *value)
 {
+    const char *data = value->size > 0 ? value->data : "null";
+    size_t size = value->size > 0 ? value->size : 4;
     sp_json_key(&sink->buffer, key);
-    if (value->size == 0)
-        sp_buffer_text(&sink->buffer, "null");
-    else
-        sp_buffer_append(&sink->buffer, value->data, value->size);
+    sp_buffer_append(&sink->buffer, data, size - 1);
     flush(sink);
+    /* The last byte stays: whether the next key needs a comma depends on it. */
+    sp_buffer_append(&sink->buffer, data + size - 1, 1);
 }
 
 /* As text; false when some of it was none. */
