@@ -80,7 +80,7 @@ def test_error_text_cannot_act_on_a_terminal(sandpit):
     assert done.returncode == 125
     assert one_line(done.stderr)
     assert "\x1b" not in done.stderr
-    assert r"\x1b[31mred\x0anext" in done.stderr
+    assert r"\x1b[31mred next" in done.stderr
 
 
 def test_output_that_cannot_be_written_is_a_failure(sandpit):
@@ -179,6 +179,5 @@ def test_manual_page_formats_without_warnings(sandpit):
         env={**os.environ, "LC_ALL": "C.UTF-8"},
     )
     assert done.stderr == ""
-    assert "--fail-on-violation" in done.stdout.replace("\x08", "").replace(
-        "\N{MINUS SIGN}", "-"
-    )
+    text = re.sub(".\x08", "", done.stdout).replace("\N{MINUS SIGN}", "-")
+    assert "--fail-on-violation" in text
