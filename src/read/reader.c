@@ -99,7 +99,10 @@ int sp_reader_open_fd(int fd, struct sp_reader **ret_reader, struct sp_fault *re
     sp_lines_init(&r->lines, fd);
     sp_tape_init(&r->tape);
     sp_functions_init(&r->functions);
-    if (take_line(r, ret_fault) < 0 || sp_line_check_start(&r->head, &r->tape, ret_fault) < 0) {
+    const int got = take_line(r, ret_fault);
+    if (got < 0 || sp_line_check_start(&r->head, &r->tape, ret_fault) < 0) {
+        if (got < 0 && r->line != NULL)
+            sp_fault_set(ret_fault, 1, 0, "not a trace");
         sp_reader_free(r);
         return -1;
     }

@@ -48,8 +48,7 @@ static void parse_socket(const struct nlmsghdr *header, struct diag_socket *ret_
     *ret_socket = (struct diag_socket){
         .cookie = (uint64_t)m->udiag_cookie[1] << 32 | m->udiag_cookie[0]};
     for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left);
-         a = (const void *)((const char *)a + RTA_ALIGN(a->rta_len)),
-                             left -= (int)RTA_ALIGN(a->rta_len)) {
+         a = RTA_NEXT(a, left)) {
         if (a->rta_type == UNIX_DIAG_VFS) {
             const struct unix_diag_vfs *v = RTA_DATA(a);
             ret_socket->path_inode = v->udiag_vfs_ino;
@@ -86,8 +85,7 @@ static bool for_each_socket(struct sp_sockets *sockets,
             return false;
         int left = (int)size;
         for (const struct nlmsghdr *h = (const void *)text; NLMSG_OK(h, left);
-             h = (const void *)((const char *)h + NLMSG_ALIGN(h->nlmsg_len)),
-                                   left -= (int)NLMSG_ALIGN(h->nlmsg_len)) {
+             h = NLMSG_NEXT(h, left)) {
             if (h->nlmsg_type == NLMSG_DONE)
                 return true;
             if (h->nlmsg_type == NLMSG_ERROR)
