@@ -46,13 +46,6 @@ const char *sp_agent_text(uint32_t offset);
 
 /* ---- provided by calls_*.c ------------------------------------------------------------ */
 
-#pragma weak sp_calls_start
-#pragma weak sp_calls_thread
-#pragma weak sp_calls_interpreter
-#pragma weak sp_calls_forked
-#pragma weak sp_calls_audit
-#pragma weak sp_calls_stop
-
 /* Switches call tracing on, at sp_agent.calls, when the program starts (GIL held). */
 void sp_calls_start(void);
 

@@ -52,7 +52,7 @@ static int on_run(const char *operation, PyObject *args)
     sp_imports_start();
     sp_exceptions_start();
     stub->environment_restore();
-    if (sp_calls_start && sp_agent.calls != SP_CALLS_OFF)
+    if (sp_agent.calls != SP_CALLS_OFF)
         sp_calls_start();
     return 0;
 }
@@ -63,8 +63,7 @@ static int on_clear(const char *operation, PyObject *args)
     PyThreadState *state = _PyThreadState_UncheckedGet();
     if (sp_agent.program && state && state->interp == sp_agent.main) {
         sp_imports_stop();
-        if (sp_calls_stop)
-            sp_calls_stop();
+        sp_calls_stop();
     }
     return 0;
 }
@@ -93,7 +92,7 @@ static void meet(PyInterpreterState *interpreter)
             return;
     known[next++ % 16] = interpreter;
     several = true;
-    if (sp_calls_interpreter && sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
+    if (sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
         sp_calls_interpreter(interpreter);
 }
 
@@ -104,7 +103,7 @@ static const char *current_event;
 static int on_introspection(const char *operation, PyObject *args)
 {
     (void)operation;
-    return sp_calls_audit && sp_agent.program ? sp_calls_audit(current_event, args) : 0;
+    return sp_agent.program ? sp_calls_audit(current_event, args) : 0;
 }
 
 /* ---- dispatch ---------------------------------------------------------------------------------- */

@@ -144,7 +144,7 @@ bool sp_lane_ready_slowly(void)
         use_ring(ring);
     }
     munmap(parents, parents_bytes);
-    if (sp_calls_forked && ring && sp_agent.program)
+    if (ring && sp_agent.program)
         sp_calls_forked();
     return ring != NULL;
 }

@@ -135,7 +135,7 @@ static void thread_made(void)
     if (sp_lane_owned())
         sp_lane_event(sp_record_act(SP_KIND_THREAD, "start"));
 #endif
-    if (sp_calls_thread && sp_agent.calls != SP_CALLS_OFF)
+    if (sp_agent.calls != SP_CALLS_OFF)
         sp_calls_thread();
     errno = err;
 }
