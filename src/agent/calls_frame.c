@@ -5,7 +5,7 @@
  * So past a bound it is taken out and another means counts that needs none either: programs
  * recurse as deep as without us. Up to 3.11 that is the profile callback, until the frame that
  * crossed the bound returns; from 3.12 on sys.monitoring, for good, since its events are
- * better not switched more than once.
+ * better not switched more than once. It also takes over when coroutines appear.
  */
 #define Py_BUILD_CORE 1
 #include "agent/calls.h"
@@ -187,13 +187,27 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, i
     return result;
 }
 
+/* With the hook in place, 3.12 and later send to coroutines by looking up and calling a method,
+ * at several times the cost: a program that has them is better served by the other means. */
+static inline PyObject *evaluate_making(PyThreadState *state, sp_frame *frame, int throwing,
+                                        const PyCodeObject *code)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    if (code->co_flags & CO_COROUTINE)
+        take_over(state->interp);
+#else
+    (void)code;
+#endif
+    return evaluate_plainly(state, frame, throwing);
+}
+
 static PyObject *evaluate(PyThreadState *state, sp_frame *frame, int throwing)
 {
     PyCodeObject *code = FRAME_CODE(frame);
     if (sp_unlikely(stack_used_up((const char *)__builtin_frame_address(0))))
         return evaluate_deep(state, frame, throwing);
     if (sp_unlikely(makes_generator(frame, code)))
-        return evaluate_plainly(state, frame, throwing);
+        return evaluate_making(state, frame, throwing, code);
     struct sp_function *function = sp_function_of(code, frame);
     if (sp_likely(sp_agent.calls == SP_CALLS_FOLDED))
         return evaluate_folded(state, frame, throwing, code, function);

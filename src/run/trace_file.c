@@ -84,33 +84,39 @@ static int copy_at(int fd, int folder, const char *name)
     return 0;
 }
 
-/* Something that cannot be replaced stands under the name: it changes places with ours. */
+/* What stands under the name changes places with ours and is removed: an older trace. What
+ * cannot be removed like a file, a folder that the guest made, is moved aside. Unlike a rename
+ * over it, the exchange does not make the file system write ours to the disk first. */
 static int swap_in(int folder, const char *fresh, const char *name)
 {
     if (renameat2(folder, fresh, folder, name, RENAME_EXCHANGE) != 0)
-        return -1;
+        return errno == EINVAL || errno == ENOSYS ? renameat(folder, fresh, folder, name) : -1;
+    if (unlinkat(folder, fresh, 0) == 0)
+        return 0;
     char aside[NAME_MAX + 1];
     snprintf(aside, sizeof aside, "%.200s.moved-%d", name, (int)getpid());
     return renameat(folder, fresh, folder, aside);
 }
 
+static int put(const struct sp_trace_file *file, int folder, const char *name, bool copy)
+{
+    return copy ? copy_at(file->fd, folder, name) : link_at(file->fd, folder, name);
+}
+
 static int place(const struct sp_trace_file *file, int folder, bool copy)
 {
     char fresh[NAME_MAX + 1];
-    int result = -1;
+    int result = put(file, folder, file->name, copy);
+    if (result == 0 || errno != EEXIST)
+        return result;
     for (int i = 0; i < 100 && result != 0; i++) {
         snprintf(fresh, sizeof fresh, "%.200s.%d-%d", file->name, (int)getpid(), i);
-        result = copy ? copy_at(file->fd, folder, fresh) : link_at(file->fd, folder, fresh);
+        result = put(file, folder, fresh, copy);
         if (result != 0 && errno != EEXIST)
             return -1;
     }
-    if (result != 0)
-        return -1;
-    if (renameat(folder, fresh, folder, file->name) == 0)
-        return 0;
-    if ((errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST) &&
-        swap_in(folder, fresh, file->name) == 0)
-        return 0;
+    if (result != 0 || swap_in(folder, fresh, file->name) == 0)
+        return result;
     int err = errno;
     unlinkat(folder, fresh, 0);
     errno = err;

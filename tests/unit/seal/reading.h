@@ -90,7 +90,7 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
     case SP_GUARD_SENDMMSG:
         return (low[3] & fastopen) != 0;
     case SP_GUARD_SETSOCKOPT:
-        return low[1] == 6 && low[2] == 30;
+        return low[1] == 0 || low[1] == 41 || (low[1] == 6 && low[2] == 30);
     case SP_GUARD_CLONE: {
         uint32_t forbidden = 0x7e820000 | 0x00002000;
         bool shares = (low[0] & 0x100) != 0 && (low[0] & (0x4000 | 0x10000)) == 0;
