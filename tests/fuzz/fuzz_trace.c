@@ -1,0 +1,104 @@
+/* Everything that reads traces, on any bytes: nothing crashes, and what one reader says holds for
+ * the others.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "read/index.h"
+#include "read/reader.h"
+#include "read/summary.h"
+#include "trace/verify.h"
+
+#define DEMAND(cond)                                                                    \
+    do {                                                                                \
+        if (!(cond)) {                                                                  \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                  \
+            abort();                                                                    \
+        }                                                                               \
+    } while (0)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct outcome {
+    int result; /* of the last next(), -1 for a trace that cannot be opened */
+    uint64_t events;
+};
+
+static struct outcome read_in_order(int fd, size_t size)
+{
+    struct outcome out = {.result = -1};
+    struct sp_reader *r;
+    struct sp_summary summary;
+    struct sp_read_event e;
+    struct sp_fault fault = {0};
+    struct sp_buffer json;
+    lseek(fd, 0, SEEK_SET);
+    const int copy = dup(fd);
+    if (sp_reader_open_fd(copy, &r, &fault) < 0) {
+        close(copy);
+        DEMAND(fault.byte <= size);
+        return out;
+    }
+    sp_summary_init(&summary);
+    sp_buffer_init(&json, 64u << 20);
+    while ((out.result = sp_reader_next(r, &e, &fault)) > 0) {
+        out.events++;
+        sp_summary_add(&summary, &e);
+        sp_buffer_clear(&json);
+        sp_read_event_json(&e, &json);
+        DEMAND(json.failed || json.data[json.size - 1] == '\n');
+    }
+    if (out.result < 0)
+        DEMAND(fault.message[0] != '\0' && fault.byte <= size);
+    DEMAND(summary.events == out.events);
+    sp_buffer_release(&json);
+    sp_summary_release(&summary);
+    sp_reader_free(r);
+    return out;
+}
+
+static void read_by_position(int fd, const struct outcome *in_order)
+{
+    struct sp_index *x;
+    struct sp_read_event e;
+    struct sp_fault fault;
+    const int copy = dup(fd);
+    if (sp_index_open_fd(copy, &x, &fault) < 0) {
+        DEMAND(in_order->result < 0);
+        close(copy);
+        return;
+    }
+    /* The index looks at heads only: it may take what reading in order refuses. */
+    if (sp_index_build(x, &fault) == 0) {
+        const uint64_t count = sp_index_count(x);
+        DEMAND(in_order->result < 0 || count == in_order->events);
+        const uint64_t steps = count < 300 ? count : 300;
+        for (uint64_t i = 0; i < steps; i++)
+            if (sp_index_get(x, (i * 7919) % count, &e, &fault) < 0)
+                DEMAND(in_order->result < 0);
+        uint64_t *positions = NULL;
+        size_t found;
+        if (sp_index_positions(x, "call", &positions, &found, &fault) == 0)
+            free(positions);
+    } else {
+        DEMAND(in_order->result < 0);
+    }
+    sp_index_free(x);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct sp_verify verify;
+    const int fd = memfd_create("input", MFD_CLOEXEC);
+    DEMAND(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    lseek(fd, 0, SEEK_SET);
+    sp_verify_fd(fd, &verify);
+    DEMAND(verify.fault.byte <= size);
+    const struct outcome in_order = read_in_order(fd, size);
+    read_by_position(fd, &in_order);
+    close(fd);
+    return 0;
+}
