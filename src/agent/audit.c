@@ -1,6 +1,5 @@
 #include "agent/audit.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "agent/acts.h"
@@ -14,6 +13,7 @@
 #include "agent/network.h"
 #include "agent/stub.h"
 #include "agent/texts.h"
+#include "agent/turn.h"
 
 /* One kind of event: what to do, and the name of the operation in the trace. */
 struct watch {
@@ -70,16 +70,11 @@ static int on_clear(const char *operation, PyObject *args)
 
 /* ---- subinterpreters ------------------------------------------------------------------------ */
 
-/* Interpreters with a GIL of their own run hooks at the same time. From before the first
- * one exists, this lock takes the place that the one GIL had. */
-static pthread_mutex_t hooks = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static bool several;
-
 static int on_interpreter(const char *operation, PyObject *args)
 {
     (void)operation, (void)args;
     if (sp_agent.main)
-        __atomic_store_n(&several, true, __ATOMIC_SEQ_CST);
+        sp_turn_expect_others();
     return 0;
 }
 
@@ -91,7 +86,7 @@ static void meet(PyInterpreterState *interpreter)
         if (known[i] == interpreter)
             return;
     known[next++ % 16] = interpreter;
-    several = true;
+    sp_turn_expect_others();
     if (sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
         sp_calls_interpreter(interpreter);
 }
@@ -281,11 +276,9 @@ static int hook(const char *event, PyObject *args, void *data)
     }
     if (sp_unlikely(sp_agent.ended))
         return 0;
-    if (sp_likely(!several))
-        return handle(watch, event, args);
-    pthread_mutex_lock(&hooks);
+    bool turn = sp_turn_take();
     int result = handle(watch, event, args);
-    pthread_mutex_unlock(&hooks);
+    sp_turn_leave(turn);
     return result;
 }
 

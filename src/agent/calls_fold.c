@@ -213,6 +213,16 @@ void sp_fold_count(struct sp_function *function, struct sp_call *call, bool resu
     }
 }
 
+void sp_fold_forget(uint32_t height)
+{
+    if (!sp_lane_ready() || !sp_stack || height >= sp_stack->depth)
+        return;
+    const struct sp_call *call = &sp_stack->calls[height];
+    struct sp_ring_fold *fold = call->fold != SP_FOLD_NONE ? &sp_folds[call->fold] : NULL;
+    if (fold && sp_fold_key(fold->caller, fold->callee) == call->key && fold->count > 0)
+        fold->count--;
+}
+
 /* A call above the full stack. Its caller is read from the frames. */
 void sp_fold_over(struct sp_function *function, bool resumed)
 {

@@ -131,6 +131,9 @@ static inline void sp_fold_leave(struct sp_function *function)
     sp_fold_close(stack);
 }
 
+/* The call at that height did not come about: it is not counted (unless it was told). */
+void sp_fold_forget(uint32_t height);
+
 /* For callers that know when a call is over: how high the stack is before it is entered, and
  * what must be above that afterwards is left. */
 static inline uint32_t sp_fold_height(void)

@@ -173,6 +173,18 @@ static __attribute__((noinline)) PyObject *evaluate_deep(PyThreadState *state, s
     return result;
 }
 
+/* A frame that fails before its first instruction (no levels left) was not called; any other
+ * that fails has put itself into the traceback. */
+static inline bool never_ran(const PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030c0000
+    const PyBaseExceptionObject *error = (PyBaseExceptionObject *)state->current_exception;
+    return error && !error->traceback;
+#else
+    return !state->curexc_traceback;
+#endif
+}
+
 static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, int throwing,
                                         PyCodeObject *code, struct sp_function *function)
 {
@@ -183,6 +195,8 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, i
     uint32_t height = sp_fold_height();
     sp_fold_enter(function, goes_on(frame, code, throwing));
     PyObject *result = evaluate_plainly(state, frame, throwing);
+    if (sp_unlikely(!result) && never_ran(state))
+        sp_fold_forget(height);
     sp_fold_leave_to(height);
     return result;
 }

@@ -8,6 +8,7 @@
 #include "agent/code.h"
 #include "agent/lane.h"
 #include "agent/shims.h"
+#include "agent/turn.h"
 
 #define TRACEBACK_MAX 100000
 
@@ -196,8 +197,11 @@ static PyObject *excepthook_shim(PyObject *self, PyObject *const *args, Py_ssize
     PyObject *arguments = count == 1 ? args[0] : NULL;
     bool exits = arguments && PyTuple_Check(arguments) && PyTuple_GET_SIZE(arguments) > 0 &&
                  PyTuple_GET_ITEM(arguments, 0) == PyExc_SystemExit;
-    if (!exits && !sp_agent.ended && sp_lane_owned())
+    if (!exits && !sp_agent.ended && sp_lane_owned()) {
+        bool turn = sp_turn_take();
         write_arguments("thread", arguments);
+        sp_turn_leave(turn);
+    }
     return PyObject_Vectorcall(real_excepthook, args, (size_t)count, names);
 }
 

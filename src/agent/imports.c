@@ -8,6 +8,7 @@
 #include "agent/lane.h"
 #include "agent/loads.h"
 #include "agent/shims.h"
+#include "agent/turn.h"
 #include "agent/waiting.h"
 
 /* ---- what the policy says ---------------------------------------------------------------- */
@@ -319,7 +320,8 @@ static int decide_members(struct sp_import *import, PyObject *fromlist)
 }
 
 /* Before an import by reviewed code at a place that was not seen yet. */
-static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist, long level)
+static int import_begins_in_turn(PyObject *name, PyObject *globals, PyObject *fromlist,
+                                 long level)
 {
     static struct sp_import import;
     static char module[256];
@@ -333,6 +335,21 @@ static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist, 
     if (loaded)
         write_cached(&import, loaded);
     return 0;
+}
+
+static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist, long level)
+{
+    bool turn = sp_turn_take();
+    int result = import_begins_in_turn(name, globals, fromlist, level);
+    sp_turn_leave(turn);
+    return result;
+}
+
+static void import_ended(uint64_t mark)
+{
+    bool turn = sp_turn_take();
+    sp_waiting_end(mark);
+    sp_turn_leave(turn);
 }
 
 static const char *const import_arguments[] = {"name", "globals", "locals", "fromlist", "level"};
@@ -376,7 +393,7 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
     uint64_t mark = sp_waiting_mark();
     PyObject *result = PyObject_Vectorcall(real_import, args, (size_t)count, names);
     if (sp_unlikely(sp_waiting_mark() != mark) && !sp_agent.ended)
-        sp_waiting_end(mark);
+        import_ended(mark);
     return result;
 }
 

@@ -1,7 +1,6 @@
 #include "agent/lane.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -356,16 +355,12 @@ bool sp_lane_text(const char *text, size_t size)
 
 int sp_lane_ask(const struct sp_lane_record *r, char answer[SP_ANSWER_BYTES])
 {
-    static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
     if (!sp_lane.ring && !(sp_lane_owned() && sp_lane_ready()))
         return 0;
-    /* The GIL orders the threads of one interpreter, not interpreters with their own. */
-    pthread_mutex_lock(&asking);
     memcpy(sp_lane.ring->ask, &r->event, sizeof r->event + r->event.size);
     sp_lane.ring->answer[0] = '\0';
     int64_t result = sp_call(SP_CALL_ASK, 0, 0, 0);
     memcpy(answer, sp_lane.ring->answer, SP_ANSWER_BYTES);
-    pthread_mutex_unlock(&asking);
     answer[SP_ANSWER_BYTES - 1] = '\0';
     return result == 1;
 }

@@ -133,8 +133,9 @@ void sp_record_text(struct sp_lane_record *r, enum sp_field field, const char *t
 void sp_record_string(struct sp_lane_record *r, enum sp_field field, const char *text);
 void sp_record_int(struct sp_lane_record *r, enum sp_field field, int64_t value);
 
-/* The one record that holders of the main GIL may build in, so that no hook needs 8 KiB of
- * a stack that may be nearly used up. Between begin and use no Python code may run. */
+/* The one record that holders of a GIL may build in, so that no hook needs 8 KiB of
+ * a stack that may be nearly used up. In the caller's turn (turn.h); between begin and use no
+ * Python code may run. */
 extern struct sp_lane_record sp_lane_scratch;
 
 /* Writes the event to the ring, or to the side ring when the main GIL is not held. */
@@ -148,7 +149,7 @@ bool sp_lane_text(const char *text, size_t size);
 int sp_lane_announce(enum sp_act act, const struct sp_lane_record *r);
 void sp_lane_withdraw(int slot); /* -1 accepted */
 
-/* Asks the supervisor about the act in `r`. 0: allowed; 1: denied, and `answer` holds the
+/* Asks the supervisor about the act in `r`, in the caller's turn (turn.h). 0: allowed; 1: denied, and `answer` holds the
  * sentence to raise with. Without a supervisor: allowed. */
 #define SP_ANSWER_BYTES 2048u
 int sp_lane_ask(const struct sp_lane_record *r, char answer[SP_ANSWER_BYTES]);

@@ -13,6 +13,7 @@
 #include "agent/lane.h"
 #include "agent/side.h"
 #include "agent/stub.h"
+#include "agent/turn.h"
 
 /* The process whose lane this is. A vfork child has its parent's memory and another pid:
  * what it does must leave no trace here. In a forked child the lane's pid is wiped. */
@@ -54,12 +55,14 @@ static void write_open(const char *path, int flags)
 /* With the GIL, the program's line that led here is known. */
 static void write_open_at(const char *path, int flags)
 {
+    bool turn = sp_turn_take();
     struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, "read");
     r->event.flags = SP_EVENT_NATIVE;
     sp_record_string(r, SP_FIELD_PATH, path);
     sp_record_string(r, SP_FIELD_MODE, "r");
     sp_record_int(r, SP_FIELD_FLAGS, flags);
     sp_lane_event(r);
+    sp_turn_leave(turn);
 }
 
 /* Opens that can write are shown by the kernel. */

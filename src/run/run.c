@@ -106,11 +106,18 @@ static void on_started(void *context, pid_t pid)
         run->request->started(run->request->context, run, pid);
 }
 
+static void on_line(void *context, const char *line, size_t size)
+{
+    (void)context;
+    sp_supervise_line(line, size);
+}
+
 static int open_writer(struct sp_run *run, struct sp_error *reterr)
 {
     const struct sp_trace_options options = {.size_max_bytes = TRACE_BYTES_MAX,
                                              .checkpoint_bytes = 1u << 20,
-                                             .checkpoint_interval_ns = 1000000000u};
+                                             .checkpoint_interval_ns = 1000000000u,
+                                             .on_line = on_line};
     int fd = run->trace.fd >= 0 ? fcntl(run->trace.fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (run->trace.fd >= 0 && fd < 0)
         return sp_fail_errno(reterr, SP_E_HOST, "cannot open the trace");

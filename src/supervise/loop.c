@@ -22,12 +22,16 @@
 #define DELIVER_PATIENCE_NS 100000000u /* after a wall limit, for a caller that does not read */
 #define OUTPUT_TEXT_MAX (1u << 20)     /* of printed text in the trace */
 #define OUTPUT_EVENTS_MAX 4096u
+#define EXCEPTION_BYTES_MAX (256u << 10)
 
 /* What an epoll event is about, where it is neither a stream nor a process. */
 static char listener_ready;
 static char guest_ready;
 static char signal_ready;
 static char control_ready;
+
+/* Large; one a process. */
+static struct sp_supervisor the_supervisor;
 
 const char *sp_status_name(enum sp_status status)
 {
@@ -139,8 +143,21 @@ static int time_left_ms(const struct sp_supervisor *s)
     return (int)((wait + 999999) / 1000000);
 }
 
+/* Children of the guest that were left to us, and that never showed themselves. */
+static void reap_strangers(struct sp_supervisor *s)
+{
+    siginfo_t info = {0};
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
+           info.si_pid != s->guest.pid &&
+           sp_processes_find(&s->processes, info.si_pid) == NULL) {
+        waitpid(info.si_pid, NULL, WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
 static void on_time(struct sp_supervisor *s)
 {
+    reap_strangers(s);
     drain_all(s);
     sp_violations_tell_repeats(&s->violations, s->writer, sp_supervisor_t(s));
     sp_violations_tell_repeats(&s->refusals, s->writer, sp_supervisor_t(s));
@@ -184,12 +201,13 @@ static bool goes_on(const struct sp_supervisor *s)
     return !s->reaped && !s->timed_out && !s->cancelled && s->failure.code == 0;
 }
 
-static void on_killed(void *context, pid_t pid, int status)
+static void on_killed(void *context, pid_t pid, int status, const struct rusage *usage)
 {
     struct sp_supervisor *s = context;
     if (pid == s->guest.pid) {
         s->reaped = true;
         s->wait_status = status;
+        s->usage = *usage;
     }
     struct sp_process *process = sp_processes_find(&s->processes, pid);
     if (process != NULL)
@@ -320,6 +338,8 @@ static void fill_outcome(struct sp_supervisor *s, struct sp_outcome *o)
     judge_end(s, o);
     take_stream(s, 1, &o->streams[0]);
     take_stream(s, 2, &o->streams[1]);
+    sp_buffer_init(&o->exception, s->exception.size + 1);
+    sp_buffer_append(&o->exception, s->exception.data, s->exception.size);
     sp_violations_write(&s->violations, &o->violations);
     o->violation_count = (uint32_t)(s->violations.total > UINT32_MAX ? UINT32_MAX
                                                                     : s->violations.total);
@@ -331,6 +351,7 @@ void sp_outcome_release(struct sp_outcome *o)
     sp_close_fd(&o->streams[0].captured);
     sp_close_fd(&o->streams[1].captured);
     sp_buffer_release(&o->violations);
+    sp_buffer_release(&o->exception);
     sp_buffer_release(&o->files);
 }
 
@@ -372,6 +393,7 @@ static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
     sp_lanes_init(&s->lanes, is->start_ns, is->calls, is->config, is->config_size);
     sp_sockets_init(&s->sockets, is->keep_sockets);
     sp_files_init(&s->files);
+    sp_buffer_init(&s->exception, EXCEPTION_BYTES_MAX);
     sp_violations_init(&s->violations, SP_KIND_VIOLATION);
     sp_violations_init(&s->refusals, SP_KIND_TAMPER);
     s->deadline_ns = is->timeout_ns != 0 ? is->start_ns + is->timeout_ns : 0;
@@ -387,12 +409,37 @@ static void release(struct sp_supervisor *s)
     sp_files_release(&s->files);
     sp_violations_release(&s->violations);
     sp_violations_release(&s->refusals);
+    sp_buffer_release(&s->exception);
+}
+
+/* The line of the exception that ended the program goes into the result as well. Names of
+ * members cannot occur within texts, where quotes are escaped. */
+void sp_supervise_line(const char *line, size_t size)
+{
+    static const char kind[] = "\"kind\":\"exception\"";
+    struct sp_supervisor *s = &the_supervisor;
+    char pid[40];
+    if (memmem(line, size < 80 ? size : 80, kind, sizeof kind - 1) == NULL)
+        return;
+    snprintf(pid, sizeof pid, ",\"pid\":%d,", (int)s->guest.pid);
+    const char *from = memmem(line, size, "\"type\":", 7);
+    if (from == NULL || memmem(line, size, "\"ended\":true", 12) == NULL ||
+        memmem(line, size, pid, strlen(pid)) == NULL)
+        return;
+    const char *stack = memmem(from, size - (size_t)(from - line), ",\"stack\":", 9);
+    sp_buffer_clear(&s->exception);
+    sp_buffer_text(&s->exception, "{");
+    sp_buffer_append(&s->exception, from,
+                     (size_t)((stack != NULL ? stack : line + size - 1) - from));
+    if (stack != NULL) {
+        sp_buffer_text(&s->exception, ",\"traceback\":");
+        sp_buffer_append(&s->exception, stack + 9, (size_t)(line + size - 1 - stack) - 9);
+    }
 }
 
 int sp_supervise(const struct sp_supervision *supervision, struct sp_outcome *ret_outcome,
                  struct sp_error *reterr)
 {
-    static struct sp_supervisor the_supervisor; /* large; one a process */
     struct sp_supervisor *s = &the_supervisor;
     prepare(s, supervision);
     int code = start(s, reterr);

@@ -84,6 +84,10 @@ struct sp_outcome {
 /* Runs to the end. On failure (nothing was run, or an error of ours) the guest is gone too. */
 int sp_supervise(const struct sp_supervision *supervision, struct sp_outcome *ret_outcome,
                  struct sp_error *reterr) SP_MUST_CHECK;
+
+/* To be told of every line that the trace writer writes (its on_line). */
+void sp_supervise_line(const char *line, size_t size);
+
 void sp_outcome_release(struct sp_outcome *outcome);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -58,8 +59,7 @@ static int kill_below(pid_t pid, int depth)
     return count;
 }
 
-bool sp_tree_kill(uint64_t deadline_ns, void (*on_reaped)(void *context, pid_t pid, int status),
-                  void *context)
+bool sp_tree_kill(uint64_t deadline_ns, sp_on_reaped *on_reaped, void *context)
 {
     sp_auto_free char *text = malloc(CHILDREN_TEXT);
     if (text == NULL)
@@ -69,9 +69,10 @@ bool sp_tree_kill(uint64_t deadline_ns, void (*on_reaped)(void *context, pid_t p
         int alive = each_child(getpid(), text, kill_below, 0);
         pid_t pid;
         int status;
-        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+        struct rusage usage;
+        while ((pid = wait4(-1, &status, WNOHANG, &usage)) > 0)
             if (on_reaped != NULL)
-                on_reaped(context, pid, status);
+                on_reaped(context, pid, status, &usage);
         if (pid < 0 && errno == ECHILD && alive == 0)
             return true;
         if (sp_clock_ns() > deadline_ns)
