@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/calls_fold.h"
+#include "agent/calls_setprofile.h"
 #include "agent/natives.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -72,6 +73,7 @@ void sp_calls_start(void)
     if (!sp_lane_ready() || !sp_functions_start())
         return;
     sp_natives_start();
+    sp_setprofile_install();
     sp_fold_open();
     start(PyThreadState_Get()->interp);
 }

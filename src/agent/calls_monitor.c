@@ -9,6 +9,7 @@
 #if PY_VERSION_HEX >= 0x030c0000
 
 #include "agent/calls_fold.h"
+#include "agent/calls_setprofile.h"
 #include "agent/calls_shim.h"
 #include "agent/natives.h"
 
@@ -28,8 +29,40 @@ static inline struct sp_function *function_of(PyObject *const *args)
 
 /* ---- all: each call and return is a word ------------------------------------------------------ */
 
+/* A callback of the program's (sys.setprofile) is not called while its thread seems to have
+ * none. It listens by a tool of a higher number, which is told of each event before us. */
+static struct {
+    PyThreadState *state; /* NULL: none is muted */
+    Py_tracefunc callback;
+} muted;
+
+static __attribute__((noinline)) void unmute(void)
+{
+    muted.state->c_profilefunc = muted.callback;
+    muted.state = NULL;
+}
+
+void sp_setprofile_begins(PyThreadState *state)
+{
+    (void)state;
+    if (muted.state)
+        unmute();
+}
+
+/* Muted up to our next event: for the end of the call of sys.setprofile(). */
+void sp_setprofile_done(PyThreadState *state)
+{
+    if (sp_agent.calls != SP_CALLS_ALL || !state->c_profilefunc)
+        return;
+    muted.state = state;
+    muted.callback = state->c_profilefunc;
+    state->c_profilefunc = NULL;
+}
+
 static inline void word(uint32_t id, uint32_t what)
 {
+    if (sp_unlikely(muted.state != NULL))
+        unmute();
     if (__builtin_expect(id == 0 || !sp_lane_word(id | what), 0))
         sp_fold_lost(1);
 }
@@ -88,11 +121,22 @@ CALLBACK(all_call_raise)
 
 /* ---- folded ------------------------------------------------------------------------------------- */
 
+/* Whether the code may set a profile callback, which would hear of the end of that call if
+ * the place were instrumented. */
+static bool sets_profile(PyCodeObject *code)
+{
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); i++)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i), "setprofile")
+            == 0)
+            return true;
+    return false;
+}
+
 /* Its code is instrumented for that when it first runs, and each place answers once. */
 void sp_monitor_natives(struct sp_function *function, PyCodeObject *code)
 {
     function->told = 1;
-    if (!function->reviewed || tool < 0)
+    if (!function->reviewed || tool < 0 || sets_profile(code))
         return;
     PyObject *module = PySys_GetObject("monitoring");
     PyObject *type, *value, *trace;

@@ -21,6 +21,7 @@
 #include <opcode.h>
 
 #include "agent/calls_fold.h"
+#include "agent/calls_setprofile.h"
 #include "agent/natives.h"
 
 static bool used;
@@ -64,8 +65,15 @@ static bool chain_set(PyThreadState *state, Py_tracefunc next)
     return true;
 }
 
+/* The program has just set its callback: the end of that call is none of its business. */
+static bool just_set;
+
 static int call_next(PyObject *object, PyFrameObject *frame, int what, PyObject *arg)
 {
+    bool skip = just_set && what == PyTrace_C_RETURN && sp_setprofile_is(arg);
+    just_set = false;
+    if (skip)
+        return 0;
     const struct chain *chain = chain_of(PyThreadState_Get());
     return chain ? chain->next(object, frame, what, arg) : 0;
 }
@@ -267,15 +275,25 @@ bool sp_profile_used(void)
 static unsigned expected;
 static __thread bool expecting __attribute__((tls_model("initial-exec")));
 
+static void expect_no_more(PyThreadState *state);
+
 static PyObject *evaluate_expecting(PyThreadState *state, sp_frame *frame, int throwing)
 {
     if (expecting) {
-        expecting = false;
         chain(state);
-        if (--expected == 0)
-            _PyInterpreterState_SetEvalFrameFunc(state->interp, _PyEval_EvalFrameDefault);
+        expect_no_more(state);
     }
     return _PyEval_EvalFrameDefault(state, frame, throwing);
+}
+
+static void expect_no_more(PyThreadState *state)
+{
+    if (!expecting)
+        return;
+    expecting = false;
+    if (--expected == 0
+        && _PyInterpreterState_GetEvalFrameFunc(state->interp) == evaluate_expecting)
+        _PyInterpreterState_SetEvalFrameFunc(state->interp, _PyEval_EvalFrameDefault);
 }
 
 void sp_profile_expect(PyThreadState *state)
@@ -288,6 +306,20 @@ void sp_profile_expect(PyThreadState *state)
         return; /* another tool's hook: what the program's callback hides is not seen */
     expecting = true;
     expected++;
+}
+
+void sp_setprofile_begins(PyThreadState *state)
+{
+    (void)state;
+}
+
+void sp_setprofile_done(PyThreadState *state)
+{
+    if (!used)
+        return;
+    chain(state);
+    expect_no_more(state);
+    just_set = true;
 }
 
 #endif
