@@ -256,7 +256,7 @@ static PyObject *shim_get_events(PyObject *module, PyObject *arg)
 {
     PyObject *number = number_of(arg);
     if (!number)
-        return fail_unused(hidden);
+        return PyLong_FromLong(0);
     PyObject *result = call_one(GET_EVENTS, module, number);
     Py_DECREF(number);
     return result;
@@ -298,7 +298,7 @@ static PyObject *shim_set_events(PyObject *module, PyObject *const *args, Py_ssi
 static PyObject *shim_get_local(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     if (names_ours(args, count, 2))
-        return fail_unused(hidden);
+        return PyLong_FromLong(0);
     return call_first(GET_LOCAL, module, args, count, 2);
 }
 

@@ -113,7 +113,7 @@ int sp_imports_event(const char *operation, PyObject *args)
         memcpy(path, file_text, file_size);
         return found(name, size, path, file_size, true);
     }
-    if (!sp_agent.program) /* the shim that would do it is not there yet */
+    if (!sp_agent.program || !sp_lane_owned()) /* there is no shim that would do it */
         sp_waiting_flush(false);
     static struct sp_import import;
     sp_import_describe(&import, name, size);

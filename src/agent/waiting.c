@@ -135,7 +135,7 @@ static bool loaded(const struct sp_import *import)
 void sp_waiting_flush(bool all)
 {
     for (size_t i = 0; i < waiting_count;) {
-        if (all || loaded(&waiting[i])) {
+        if (all || (waiting[i].tid == sp_lane_tid() && loaded(&waiting[i]))) {
             sp_import_write(&waiting[i], "", 0);
             remove_at(i);
         } else {

@@ -35,8 +35,8 @@ void sp_waiting_add(const struct sp_import *import);
 /* Takes this thread's waiting import of that module out; false: none. */
 bool sp_waiting_take(const char *module, size_t size, struct sp_import *ret_import);
 
-/* Writes those whose module is loaded by now without having run any code (built-in ones),
- * or all. */
+/* Writes those of this thread whose module is loaded by now without having run any code
+ * (built-in ones), or all. */
 void sp_waiting_flush(bool all);
 
 /* An import that began at the mark has ended, well or not: what this thread has had waiting

@@ -141,5 +141,6 @@ static PyObject *dict_of_run(const struct sp_read_event *e, PyObject *names)
 
 PyObject *sp_event_to_dict(const struct sp_read_event *event, PyObject *names)
 {
-    return event->function_id != 0 ? dict_of_run(event, names) : dict(event->tape, 0, names);
+    return event->function_id != 0 ? dict_of_run(event, names)
+                                   : dict(event->tape, 0, names);
 }

@@ -12,13 +12,14 @@ static PyObject *message_of(PyObject *name, const struct sp_fault *fault)
 PyObject *sp_raise_fault(PyObject *name, const struct sp_fault *fault)
 {
     PyObject *module = PyImport_ImportModule("sandpit._errors");
-    PyObject *class = module == NULL ? NULL : PyObject_GetAttrString(module, "TraceError");
+    PyObject *class =
+        module == NULL ? NULL : PyObject_GetAttrString(module, "TraceError");
     PyObject *message = class == NULL ? NULL : message_of(name, fault);
     PyObject *args = message == NULL ? NULL : PyTuple_Pack(1, message);
     PyObject *places =
         args == NULL ? NULL
-                     : Py_BuildValue("{sKsK}", "line", (unsigned long long)fault->line, "byte",
-                                     (unsigned long long)fault->byte);
+                     : Py_BuildValue("{sKsK}", "line", (unsigned long long)fault->line,
+                                     "byte", (unsigned long long)fault->byte);
     PyObject *error = places == NULL ? NULL : PyObject_Call(class, args, places);
     if (error != NULL)
         PyErr_SetObject(class, error);

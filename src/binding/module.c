@@ -16,22 +16,23 @@ static PyObject *verify(PyObject *module, PyObject *source)
         return NULL;
     struct sp_verify result;
     Py_BEGIN_ALLOW_THREADS
-    /* A duplicate shares its position with the caller's descriptor: put it back. */
-    const off_t position = lseek(fd, 0, SEEK_CUR);
+        /* A duplicate shares its position with the caller's descriptor: put it back. */
+        const off_t position = lseek(fd, 0, SEEK_CUR);
     lseek(fd, 0, SEEK_SET);
     sp_verify_fd(fd, &result);
     lseek(fd, position, SEEK_SET);
     close(fd);
-    Py_END_ALLOW_THREADS
-    Py_DECREF(name);
-    return Py_BuildValue("(iKKs)", (int)result.code, (unsigned long long)result.fault.line,
+    Py_END_ALLOW_THREADS Py_DECREF(name);
+    return Py_BuildValue("(iKKs)", (int)result.code,
+                         (unsigned long long)result.fault.line,
                          (unsigned long long)result.fault.byte, result.fault.message);
 }
 
 static PyMethodDef methods[] = {
     {"verify", verify, METH_O,
      "verify($module, source, /)\n--\n\n"
-     "Check the trace at a path or open descriptor: (code, line, byte, message), where code is\n"
+     "Check the trace at a path or open descriptor: (code, line, byte, message), where "
+     "code is\n"
      "0 sound and complete, 1 altered, 2 unreadable, 3 without an end."},
     {NULL, NULL, 0, NULL},
 };

@@ -10,7 +10,8 @@
 static int fail(PyObject *name, int err)
 {
     struct sp_fault fault;
-    sp_fault_set(&fault, 0, 0, "%s", err == EINVAL ? "not a regular file" : strerror(err));
+    sp_fault_set(&fault, 0, 0, "%s",
+                 err == EINVAL ? "not a regular file" : strerror(err));
     sp_raise_fault(name, &fault);
     Py_DECREF(name);
     return -1;
@@ -24,7 +25,8 @@ static int duplicate(PyObject *source, PyObject **ret_name)
     PyObject *name = PyUnicode_FromFormat("descriptor %ld", number);
     if (name == NULL)
         return -1;
-    const int fd = number < 0 || number > INT_MAX ? -1 : fcntl((int)number, F_DUPFD_CLOEXEC, 3);
+    const int fd =
+        number < 0 || number > INT_MAX ? -1 : fcntl((int)number, F_DUPFD_CLOEXEC, 3);
     if (fd < 0)
         return fail(name, EBADF);
     *ret_name = name;
@@ -49,8 +51,7 @@ int sp_source_open(PyObject *source, PyObject **ret_name)
     int fd = -1;
     int err = 0;
     if (name != NULL) {
-        Py_BEGIN_ALLOW_THREADS
-        fd = open_path(path);
+        Py_BEGIN_ALLOW_THREADS fd = open_path(path);
         err = errno;
         Py_END_ALLOW_THREADS
     }

@@ -12,18 +12,18 @@
 #include "trace/verify.h"
 
 typedef struct {
-    PyObject_HEAD
-    struct sp_index *index; /* owned; NULL until __init__ */
-    pthread_mutex_t build;  /* held, without the GIL, while the index is made */
-    PyObject *name;         /* owned: for messages */
-    PyObject *names;        /* owned: keys of events, see convert.h */
+    PyObject_HEAD struct sp_index *index; /* owned; NULL until __init__ */
+    pthread_mutex_t build; /* held, without the GIL, while the index is made */
+    PyObject *name;        /* owned: for messages */
+    PyObject *names;       /* owned: keys of events, see convert.h */
 } Trace;
 
 static PyObject *trace_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     static char *const words[] = {"source", NULL};
     PyObject *source;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Trace", (char **)words, &source))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O:Trace", (char **)words,
+                                     &source))
         return NULL;
     allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     Trace *self = (Trace *)allocate(type, 0);
@@ -38,12 +38,11 @@ static PyObject *trace_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     }
     struct sp_fault fault;
     int result;
-    Py_BEGIN_ALLOW_THREADS
-    result = sp_index_open_fd(fd, &self->index, &fault);
+    Py_BEGIN_ALLOW_THREADS result = sp_index_open_fd(fd, &self->index, &fault);
     if (result < 0)
         close(fd);
-    Py_END_ALLOW_THREADS
-    if (result < 0) {
+    Py_END_ALLOW_THREADS if (result < 0)
+    {
         sp_raise_fault(self->name, &fault);
         Py_DECREF(self);
         return NULL;
@@ -69,13 +68,10 @@ static int build(Trace *self)
 {
     struct sp_fault fault;
     int result;
-    Py_BEGIN_ALLOW_THREADS
-    pthread_mutex_lock(&self->build);
+    Py_BEGIN_ALLOW_THREADS pthread_mutex_lock(&self->build);
     result = sp_index_build(self->index, &fault);
     pthread_mutex_unlock(&self->build);
-    Py_END_ALLOW_THREADS
-    if (result < 0)
-        sp_raise_fault(self->name, &fault);
+    Py_END_ALLOW_THREADS if (result < 0) sp_raise_fault(self->name, &fault);
     return result;
 }
 
@@ -139,7 +135,8 @@ static PyObject *trace_subscript(PyObject *object, PyObject *key)
     if (PySlice_Check(key))
         return trace_slice((Trace *)object, length, key);
     if (!PyIndex_Check(key))
-        return PyErr_Format(PyExc_TypeError, "trace indices must be integers or slices");
+        return PyErr_Format(PyExc_TypeError,
+                            "trace indices must be integers or slices");
     Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
     if (i == -1 && PyErr_Occurred())
         return NULL;
@@ -174,11 +171,9 @@ static PyObject *trace_of_kind(PyObject *object, PyObject *kind)
     int result = build(self);
     if (result == 0) {
         const char *name = PyBytes_AsString(encoded);
-        Py_BEGIN_ALLOW_THREADS
-        result = sp_index_positions(self->index, name, &items, &count, &fault);
-        Py_END_ALLOW_THREADS
-        if (result < 0)
-            sp_raise_fault(self->name, &fault);
+        Py_BEGIN_ALLOW_THREADS result =
+            sp_index_positions(self->index, name, &items, &count, &fault);
+        Py_END_ALLOW_THREADS if (result < 0) sp_raise_fault(self->name, &fault);
     }
     PyObject *made = result < 0 ? NULL : numbers(items, count);
     free(items);
@@ -196,15 +191,17 @@ static PyMethodDef trace_methods[] = {
     {"of_kind", trace_of_kind, METH_O,
      "of_kind($self, kind, /)\n--\n\nPositions of all events of a kind, ascending."},
     {"fileno", trace_fileno, METH_NOARGS,
-     "fileno($self, /)\n--\n\nThe descriptor that the trace is read from; it stays the trace's."},
+     "fileno($self, /)\n--\n\nThe descriptor that the trace is read from; it stays the "
+     "trace's."},
     {NULL, NULL, 0, NULL},
 };
 
 static PyType_Slot trace_slots[] = {
-    {Py_tp_doc, "Trace(source)\n--\n\n"
-                "The events of a trace as dicts, by position; runs are given as the calls and\n"
-                "returns in them. `source` is a path or an open descriptor. Nothing but the\n"
-                "first line is read before an event or the length is asked for."},
+    {Py_tp_doc,
+     "Trace(source)\n--\n\n"
+     "The events of a trace as dicts, by position; runs are given as the calls and\n"
+     "returns in them. `source` is a path or an open descriptor. Nothing but the\n"
+     "first line is read before an event or the length is asked for."},
     {Py_tp_new, trace_new},
     {Py_tp_dealloc, trace_dealloc},
     {Py_tp_methods, trace_methods},

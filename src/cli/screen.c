@@ -58,7 +58,11 @@ struct character {
 /* Decodes one well-formed sequence of two to four bytes; size 0 when there is none. */
 static size_t decode(const unsigned char *p, size_t left, uint32_t *ret_code)
 {
-    const size_t n = p[0] < 0xc2 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : p[0] < 0xf5 ? 4 : 0;
+    const size_t n = p[0] < 0xc2   ? 0
+                     : p[0] < 0xe0 ? 2
+                     : p[0] < 0xf0 ? 3
+                     : p[0] < 0xf5 ? 4
+                                   : 0;
     if (n == 0 || left < n)
         return 0;
     uint32_t code = p[0] & (0xffu >> (n + 1));
@@ -78,7 +82,8 @@ static size_t decode(const unsigned char *p, size_t left, uint32_t *ret_code)
 static bool acts_on_terminal(uint32_t c)
 {
     return c < 0xa0 || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-           (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xe0000 && c <= 0xe007f);
+           (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
+           (c >= 0xe0000 && c <= 0xe007f);
 }
 
 static bool is_wide(uint32_t c)

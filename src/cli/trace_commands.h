@@ -38,7 +38,8 @@ struct sp_screen;
 struct sp_summary;
 struct sp_verify;
 void sp_show_line(struct sp_screen *s, const struct sp_read_event *event);
-void sp_show_summary(struct sp_screen *s, const char *path, const struct sp_summary *summary,
-                     const struct sp_verify *verify); /* verify NULL: it was not checked */
+void sp_show_summary(
+    struct sp_screen *s, const char *path, const struct sp_summary *summary,
+    const struct sp_verify *verify); /* verify NULL: it was not checked */
 
 #endif

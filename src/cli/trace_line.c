@@ -43,11 +43,12 @@ static const char *const leads[SP_KIND_COUNT][MEMBERS_LEAD] = {
 /* Too long for a line, told elsewhere in it, or of no use to a reader. */
 static bool is_left_out(const struct sp_json_node *name, int kind)
 {
-    static const char *const everywhere[] = {"seq",  "t",     "kind",   "layer", "pid", "tid",
-                                             "at",   "stack", "digest", "chain", "args",
-                                             "hint", "text",  "format"};
-    static const char *const violation[] = {"message", "category", "address", "port", "path",
-                                            "module",  "host",     "file",    "line", "family"};
+    static const char *const everywhere[] = {"seq",  "t",    "kind",  "layer",  "pid",
+                                             "tid",  "at",   "stack", "digest", "chain",
+                                             "args", "hint", "text",  "format"};
+    static const char *const violation[] = {"message", "category", "address", "port",
+                                            "path",    "module",   "host",    "file",
+                                            "line",    "family"};
     for (size_t i = 0; i < sizeof everywhere / sizeof *everywhere; i++)
         if (sp_node_is(name, everywhere[i]))
             return true;
@@ -69,7 +70,8 @@ static bool is_lead(const struct sp_json_node *name, int kind)
     return false;
 }
 
-static void put_value(struct sp_screen *s, const struct sp_tape *tape, uint32_t i, size_t size_max)
+static void put_value(struct sp_screen *s, const struct sp_tape *tape, uint32_t i,
+                      size_t size_max)
 {
     const struct sp_json_node *node = &tape->nodes[i];
     switch (node->type) {
@@ -152,7 +154,8 @@ static void put_of_run(struct sp_screen *s, const struct sp_read_event *e)
             sp_screen_format(s, ":%" PRId64, f->line);
         }
     }
-    sp_screen_format(s, "%s%s", e->raised ? "  raised" : "", e->resumed ? "  resumed" : "");
+    sp_screen_format(s, "%s%s", e->raised ? "  raised" : "",
+                     e->resumed ? "  resumed" : "");
 }
 
 static enum sp_style style_of(int kind)

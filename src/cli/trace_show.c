@@ -21,9 +21,11 @@ struct filter {
     bool any_kind;
 };
 
-static void make_filter(const struct sp_show_options *options, struct filter *ret_filter)
+static void make_filter(const struct sp_show_options *options,
+                        struct filter *ret_filter)
 {
-    *ret_filter = (struct filter){.options = options, .any_kind = options->kinds.count == 0};
+    *ret_filter =
+        (struct filter){.options = options, .any_kind = options->kinds.count == 0};
     for (size_t i = 0; i < options->kinds.count; i++) {
         const int kind = sp_read_kind_find(options->kinds.items[i]);
         if (kind == SP_KIND_RUN) { /* what a run holds */
@@ -142,7 +144,8 @@ static int show_summary(const struct sp_show_options *options, const char *path,
 static int check_options(const struct sp_show_options *options, int argc, char **argv)
 {
     if (argc == 0)
-        return sp_cli_error(SP_EXIT_BAD_INPUT, "which trace? (see sandpit show --help)");
+        return sp_cli_error(SP_EXIT_BAD_INPUT,
+                            "which trace? (see sandpit show --help)");
     if (argc > 1)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "one trace at a time: '%s' is too much",
                             argv[1]);
@@ -154,20 +157,20 @@ static int check_options(const struct sp_show_options *options, int argc, char *
                         nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
 }
 
-int sp_cli_show(const void *values, int argc, char **argv)
+int sp_cli_show(const void *options, int argc, char **argv)
 {
-    const struct sp_show_options *options = values;
+    const struct sp_show_options *chosen = options;
     struct sp_reader *reader;
     struct sp_fault fault;
-    const int bad = check_options(options, argc, argv);
+    const int bad = check_options(chosen, argc, argv);
     if (bad != SP_EXIT_OK)
         return bad;
     if (sp_reader_open(argv[0], &reader, &fault) < 0)
         return sp_trace_complain(argv[0], &fault);
-    const bool all = options->kinds.count == 0 && options->category == NULL &&
-                     options->file == NULL && !options->json;
-    const int status = all ? show_summary(options, argv[0], reader)
-                           : show_events(options, argv[0], reader);
+    const bool all = chosen->kinds.count == 0 && chosen->category == NULL &&
+                     chosen->file == NULL && !chosen->json;
+    const int status = all ? show_summary(chosen, argv[0], reader)
+                           : show_events(chosen, argv[0], reader);
     sp_reader_free(reader);
     return status;
 }

@@ -44,7 +44,8 @@ static struct sp_text text_of(const struct sp_tape *tape, const char *key)
 }
 
 /* Of a member that is an object with that member, or plain text. */
-static struct sp_text inner_text(const struct sp_tape *tape, const char *key, const char *inner)
+static struct sp_text inner_text(const struct sp_tape *tape, const char *key,
+                                 const char *inner)
 {
     const uint32_t i = tape->count == 0 ? 0 : sp_tape_find(tape, 0, key);
     const uint32_t at = i == 0 ? 0 : sp_tape_find(tape, i, inner);
@@ -90,15 +91,17 @@ static void put_status(struct sp_screen *s, const struct outline *o)
         sp_screen_style(s, equals(status, "ok") ? SP_STYLE_GOOD : SP_STYLE_BAD);
         sp_screen_put(s, status);
         sp_screen_style(s, SP_STYLE_PLAIN);
-        sp_screen_format(s, ", exit code %" PRId64, sp_tape_int(&o->end, "exit_code", 0));
+        sp_screen_format(s, ", exit code %" PRId64,
+                         sp_tape_int(&o->end, "exit_code", 0));
     }
     sp_screen_style(s, SP_STYLE_PLAIN);
 }
 
-static void put_head(struct sp_screen *s, const struct sp_summary *m, const struct outline *o)
+static void put_head(struct sp_screen *s, const struct sp_summary *m,
+                     const struct outline *o)
 {
-    const int64_t wall_ns = o->ended ? sp_tape_int(&o->end, "wall_ns", (int64_t)m->t_ns)
-                                     : (int64_t)m->t_ns;
+    const int64_t wall_ns =
+        o->ended ? sp_tape_int(&o->end, "wall_ns", (int64_t)m->t_ns) : (int64_t)m->t_ns;
     put_program(s, o);
     sp_screen_format(s, ": ");
     put_status(s, o);
@@ -144,13 +147,15 @@ static bool is_library(struct sp_text path)
 static struct sp_text without_prefix(struct sp_text path, struct sp_text folder)
 {
     if (folder.size == 0 || path.size <= folder.size + 1 ||
-        memcmp(path.data, folder.data, folder.size) != 0 || path.data[folder.size] != '/')
+        memcmp(path.data, folder.data, folder.size) != 0 ||
+        path.data[folder.size] != '/')
         return path;
     return (struct sp_text){path.data + folder.size + 1, path.size - folder.size - 1};
 }
 
 /* As many items as fit, the ones that are the program's own concern first. */
-static void put_items(struct sp_screen *s, const struct sp_tally *t, struct sp_text folder)
+static void put_items(struct sp_screen *s, const struct sp_tally *t,
+                      struct sp_text folder)
 {
     uint32_t shown = 0;
     for (int libraries = 0; libraries <= 1; libraries++)
@@ -196,11 +201,13 @@ static void put_calls(struct sp_screen *s, const struct sp_summary *m)
         return;
     put_row(s, "calls", calls);
     if (m->counts[SP_KIND_FUNCTION] > 0)
-        sp_screen_format(s, "of %s functions", sp_screen_number(m->counts[SP_KIND_FUNCTION]));
+        sp_screen_format(s, "of %s functions",
+                         sp_screen_number(m->counts[SP_KIND_FUNCTION]));
     sp_screen_end(s);
 }
 
-static void put_counted(struct sp_screen *s, const char *name, uint64_t count, const char *what)
+static void put_counted(struct sp_screen *s, const char *name, uint64_t count,
+                        const char *what)
 {
     if (count == 0)
         return;
@@ -209,7 +216,8 @@ static void put_counted(struct sp_screen *s, const char *name, uint64_t count, c
     sp_screen_end(s);
 }
 
-static void put_did(struct sp_screen *s, const struct sp_summary *m, const struct outline *o)
+static void put_did(struct sp_screen *s, const struct sp_summary *m,
+                    const struct outline *o)
 {
     const struct sp_text folder = text_of(&o->start, "cwd");
     const struct sp_text none = {"", 0};
@@ -267,15 +275,16 @@ static void put_hint(struct sp_screen *s, const struct sp_read_violation *v)
     sp_screen_end(s);
 }
 
-static void put_denied(struct sp_screen *s, const struct sp_summary *m, const struct outline *o,
-                       const char *path)
+static void put_denied(struct sp_screen *s, const struct sp_summary *m,
+                       const struct outline *o, const char *path)
 {
     const struct sp_read_violations *v = &m->violations;
     const struct sp_text folder = text_of(&o->start, "cwd");
     sp_screen_style(s, SP_STYLE_STRONG);
     sp_screen_format(s, "Tried and denied");
     sp_screen_style(s, SP_STYLE_PLAIN);
-    sp_screen_format(s, v->total == 0 ? ": nothing" : ": %s", sp_screen_number(v->total));
+    sp_screen_format(s, v->total == 0 ? ": nothing" : ": %s",
+                     sp_screen_number(v->total));
     sp_screen_end(s);
     const unsigned used = s->lines + LINES_ENDED;
     const unsigned room = used + 1 < LINES_MAX ? LINES_MAX - used : 1;
@@ -311,20 +320,21 @@ static void put_soundness(struct sp_screen *s, const struct sp_summary *m,
 {
     if (v != NULL && v->code == SP_VERIFY_ALTERED) {
         sp_screen_style(s, SP_STYLE_BAD);
-        sp_screen_format(s, "  THE TRACE WAS ALTERED: line %" PRIu64 ", byte %" PRIu64 ": %s",
-                         v->fault.line, v->fault.byte, v->fault.message);
+        sp_screen_format(
+            s, "  THE TRACE WAS ALTERED: line %" PRIu64 ", byte %" PRIu64 ": %s",
+            v->fault.line, v->fault.byte, v->fault.message);
     } else {
         sp_screen_style(s, SP_STYLE_FAINT);
         sp_screen_format(s, "  %s events, %s", sp_screen_number(m->events),
-                         v == NULL                       ? "not verified"
-                         : v->code == SP_VERIFY_SOUND    ? "verified: sound and complete"
-                                                         : v->fault.message);
+                         v == NULL                    ? "not verified"
+                         : v->code == SP_VERIFY_SOUND ? "verified: sound and complete"
+                                                      : v->fault.message);
     }
     sp_screen_end(s);
 }
 
-static void put_ended(struct sp_screen *s, const struct sp_summary *m, const struct outline *o,
-                      const struct sp_verify *verify)
+static void put_ended(struct sp_screen *s, const struct sp_summary *m,
+                      const struct outline *o, const struct sp_verify *verify)
 {
     const struct sp_text reason = text_of(&o->end, "reason");
     sp_screen_style(s, SP_STYLE_STRONG);
@@ -337,7 +347,8 @@ static void put_ended(struct sp_screen *s, const struct sp_summary *m, const str
                                          : (struct sp_text){"not recorded", 12});
         sp_screen_end(s);
     } else {
-        const struct sp_tally_item *last = &m->exceptions.items[m->exceptions.count - 1];
+        const struct sp_tally_item *last =
+            &m->exceptions.items[m->exceptions.count - 1];
         sp_screen_format(s, "  ");
         sp_screen_text(s, last->text, last->size);
         sp_screen_end(s);
@@ -348,8 +359,8 @@ static void put_ended(struct sp_screen *s, const struct sp_summary *m, const str
     put_soundness(s, m, verify);
 }
 
-void sp_show_summary(struct sp_screen *s, const char *path, const struct sp_summary *summary,
-                     const struct sp_verify *verify)
+void sp_show_summary(struct sp_screen *s, const char *path,
+                     const struct sp_summary *summary, const struct sp_verify *verify)
 {
     struct outline o;
     parse(&o.start, &summary->start);

@@ -23,12 +23,13 @@ static void print_json(const char *path, const struct sp_verify *v)
     sp_buffer_text(&b, "{\"path\":");
     sp_json_string(&b, path, strlen(path));
     sp_buffer_format(&b,
-                     ",\"code\":%d,\"result\":\"%s\",\"line\":%" PRIu64 ",\"byte\":%" PRIu64
-                     ",\"message\":",
+                     ",\"code\":%d,\"result\":\"%s\",\"line\":%" PRIu64
+                     ",\"byte\":%" PRIu64 ",\"message\":",
                      (int)v->code, code_words[v->code], v->fault.line, v->fault.byte);
     sp_json_string(&b, v->fault.message, strlen(v->fault.message));
-    sp_buffer_format(&b, ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"blocks\":%" PRIu64 "}",
-                     v->events, v->lost, v->blocks);
+    sp_buffer_format(
+        &b, ",\"events\":%" PRIu64 ",\"lost\":%" PRIu64 ",\"blocks\":%" PRIu64 "}",
+        v->events, v->lost, v->blocks);
     printf("%.*s\n", (int)b.size, b.data);
     sp_buffer_release(&b);
 }
@@ -39,13 +40,15 @@ static void print_result(const char *path, const struct sp_verify *v)
     sp_screen_init(&s, false, 0);
     sp_screen_text(&s, path, strlen(path));
     if (v->code == SP_VERIFY_SOUND) {
-        sp_screen_format(&s, ": sound and complete, %s events", sp_screen_number(v->events));
+        sp_screen_format(&s, ": sound and complete, %s events",
+                         sp_screen_number(v->events));
         if (v->lost > 0)
             sp_screen_format(&s, ", %s more were lost and are accounted for",
                              sp_screen_number(v->lost));
     } else {
         sp_screen_format(&s, ": %s: line %" PRIu64 ", byte %" PRIu64 ": %s",
-                         code_words[v->code], v->fault.line, v->fault.byte, v->fault.message);
+                         code_words[v->code], v->fault.line, v->fault.byte,
+                         v->fault.message);
     }
     sp_screen_end(&s);
     sp_screen_release(&s);
@@ -68,16 +71,17 @@ static bool is_worse(enum sp_verify_code code, enum sp_verify_code than)
     return code != SP_VERIFY_SOUND && (than == SP_VERIFY_SOUND || code < than);
 }
 
-int sp_cli_verify(const void *values, int argc, char **argv)
+int sp_cli_verify(const void *options, int argc, char **argv)
 {
-    const struct sp_verify_options *options = values;
+    const struct sp_verify_options *chosen = options;
     enum sp_verify_code worst = SP_VERIFY_SOUND;
     if (argc == 0)
-        return sp_cli_error(SP_EXIT_BAD_INPUT, "which trace? (see sandpit verify --help)");
+        return sp_cli_error(SP_EXIT_BAD_INPUT,
+                            "which trace? (see sandpit verify --help)");
     for (int i = 0; i < argc; i++) {
         struct sp_verify v;
         sp_verify_path(argv[i], &v);
-        tell(options, argv[i], &v);
+        tell(chosen, argv[i], &v);
         if (is_worse(v.code, worst))
             worst = v.code;
     }

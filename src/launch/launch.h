@@ -40,6 +40,7 @@ struct sp_launch {
     char *const *envp;
     int folder;             /* to become the current folder; -1: stay */
     int stdio[3];           /* become 0, 1, 2; -1: closed there */
+    int terminal;           /* becomes the session's controlling terminal; -1: none */
     int channel;            /* handed in at this number too (no listener), else -1 */
     int ruleset;            /* Landlock ruleset of the guest's domain, -1: none */
     bool scoped;            /* the domain keeps signals inside (self-test by signal) */

@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -81,6 +82,8 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
 {
     const struct rlimit none = {0, 0};
     if (setsid() < 0)
+        fail(report, SP_STAGE_SESSION, errno);
+    if (launch->terminal >= 0 && ioctl(launch->terminal, TIOCSCTTY, 0) != 0)
         fail(report, SP_STAGE_SESSION, errno);
     /* The supervisor may have died before PDEATHSIG was set. */
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0 || getppid() != supervisor)

@@ -35,7 +35,8 @@ static struct sp_read_violation *find(const struct sp_read_violations *v, uint64
 
 static struct sp_read_violation *add_item(struct sp_read_violations *v, uint64_t seq)
 {
-    if (v->count == SP_READ_VIOLATIONS_MAX || (v->count > 0 && v->items[v->count - 1].seq >= seq))
+    if (v->count == SP_READ_VIOLATIONS_MAX ||
+        (v->count > 0 && v->items[v->count - 1].seq >= seq))
         return NULL;
     if (v->count == v->capacity) {
         const uint32_t capacity = v->capacity == 0 ? 16 : v->capacity * 2;
@@ -50,8 +51,9 @@ static struct sp_read_violation *add_item(struct sp_read_violations *v, uint64_t
 
 static bool take_texts(struct sp_read_violation *item, const struct sp_tape *tape)
 {
-    static const char *const keys[] = {"category", "operation", "target", "rule", "source",
-                                       "action",   "message",   "hint",   "at"};
+    static const char *const keys[] = {"category", "operation", "target",
+                                       "rule",     "source",    "action",
+                                       "message",  "hint",      "at"};
     struct sp_text *const texts[] = {&item->category, &item->operation, &item->target,
                                      &item->rule,     &item->source,    &item->action,
                                      &item->message,  &item->hint,      &item->at};
@@ -61,9 +63,10 @@ static bool take_texts(struct sp_read_violation *item, const struct sp_tape *tap
         const struct sp_json_node *node = sp_tape_text(tape, keys[i]);
         *texts[i] = (struct sp_text){"", 0};
         if (node != NULL)
-            *texts[i] = (struct sp_text){node->text, node->size < SP_READ_VIOLATION_TEXT_MAX
-                                                         ? node->size
-                                                         : SP_READ_VIOLATION_TEXT_MAX};
+            *texts[i] =
+                (struct sp_text){node->text, node->size < SP_READ_VIOLATION_TEXT_MAX
+                                                 ? node->size
+                                                 : SP_READ_VIOLATION_TEXT_MAX};
         size += texts[i]->size;
     }
     char *to = malloc(size);
@@ -77,7 +80,8 @@ static bool take_texts(struct sp_read_violation *item, const struct sp_tape *tap
     return true;
 }
 
-void sp_read_violations_add(struct sp_read_violations *v, const struct sp_read_event *event)
+void sp_read_violations_add(struct sp_read_violations *v,
+                            const struct sp_read_event *event)
 {
     int64_t count = sp_tape_int(event->tape, "count", 1);
     if (count < 1)

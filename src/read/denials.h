@@ -8,7 +8,7 @@
 
 #include "read/functions.h"
 
-#define SP_READ_VIOLATIONS_MAX 65536u
+#define SP_READ_VIOLATIONS_MAX     65536u
 #define SP_READ_VIOLATION_TEXT_MAX 1024u
 
 struct sp_read_event;
@@ -38,6 +38,7 @@ struct sp_read_violations {
 
 void sp_read_violations_init(struct sp_read_violations *v);
 void sp_read_violations_release(struct sp_read_violations *v);
-void sp_read_violations_add(struct sp_read_violations *v, const struct sp_read_event *event);
+void sp_read_violations_add(struct sp_read_violations *v,
+                            const struct sp_read_event *event);
 
 #endif

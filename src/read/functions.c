@@ -40,7 +40,8 @@ static bool grow(struct sp_functions *f, uint32_t id)
 static struct sp_text text_of(const struct sp_tape *tape, const char *key)
 {
     const struct sp_json_node *node = sp_tape_text(tape, key);
-    return node == NULL ? (struct sp_text){"", 0} : (struct sp_text){node->text, node->size};
+    return node == NULL ? (struct sp_text){"", 0}
+                        : (struct sp_text){node->text, node->size};
 }
 
 static struct sp_text copy(char **to, struct sp_text text)

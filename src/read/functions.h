@@ -8,7 +8,7 @@
 
 struct sp_tape;
 
-#define SP_READ_FUNCTIONS_MAX (1u << 21)
+#define SP_READ_FUNCTIONS_MAX      (1u << 21)
 #define SP_READ_FUNCTION_BYTES_MAX (256u << 20)
 
 struct sp_text {

@@ -20,7 +20,7 @@ struct mark {
 };
 
 struct sp_index {
-    int fd; /* owned */
+    int fd;             /* owned */
     struct mark *marks; /* owned: one for every LINES_PER_MARK lines */
     size_t marks_count;
     size_t marks_capacity;
@@ -31,16 +31,17 @@ struct sp_index {
     /* for get(): */
     struct sp_window window;
     struct sp_tape tape;
-    struct mark at;        /* the line in hand ... */
-    uint64_t at_line;      /* ... its number, from 1; 0: none in hand */
-    struct sp_head head;   /* of it */
+    struct mark at;          /* the line in hand ... */
+    uint64_t at_line;        /* ... its number, from 1; 0: none in hand */
+    struct sp_head head;     /* of it */
     struct sp_run_view *run; /* owned; the last run that was taken apart ... */
     uint64_t run_offset;     /* ... stands here; UINT64_MAX: none */
 };
 
 /* The line at place->offset and its head. 1, 0 at the end of the file, or -1. */
-static int read_head(struct sp_window *w, const struct sp_line_place *place, const char **ret_line,
-                     size_t *ret_size, struct sp_head *ret_head, struct sp_fault *ret_fault)
+static int read_head(struct sp_window *w, const struct sp_line_place *place,
+                     const char **ret_line, size_t *ret_size, struct sp_head *ret_head,
+                     struct sp_fault *ret_fault)
 {
     size_t bad;
     switch (sp_window_line(w, place->offset, ret_line, ret_size)) {
@@ -57,8 +58,9 @@ static int read_head(struct sp_window *w, const struct sp_line_place *place, con
     }
     if (!sp_head_read(*ret_line, *ret_size, ret_head, &bad))
         return sp_fault_set(ret_fault, place->number, place->offset + bad,
-                            place->number == 1 ? "not a trace"
-                                               : "the line does not begin as an event does");
+                            place->number == 1
+                                ? "not a trace"
+                                : "the line does not begin as an event does");
     return 1;
 }
 
@@ -91,8 +93,9 @@ static int learn(struct sp_index *x, const char *line, size_t size,
     if (place->number == 1)
         return sp_line_check_start(head, &x->tape, ret_fault);
     if (!sp_functions_add(&x->functions, &x->tape))
-        return sp_fault_set(ret_fault, place->number, place->offset,
-                            "a function without a usable id, or more than there can be");
+        return sp_fault_set(
+            ret_fault, place->number, place->offset,
+            "a function without a usable id, or more than there can be");
     return 0;
 }
 
@@ -118,7 +121,8 @@ static int scan(struct sp_index *x, uint64_t lines_max, struct sp_fault *ret_fau
     }
     if (x->lines == 0)
         return sp_fault_set(ret_fault, 1, 0,
-                            x->window.size == 0 ? "an empty file, not a trace" : "not a trace");
+                            x->window.size == 0 ? "an empty file, not a trace"
+                                                : "not a trace");
     return 0;
 }
 
@@ -158,7 +162,8 @@ int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_f
     return 0;
 }
 
-int sp_index_open(const char *path, struct sp_index **ret_index, struct sp_fault *ret_fault)
+int sp_index_open(const char *path, struct sp_index **ret_index,
+                  struct sp_fault *ret_fault)
 {
     sp_auto_fd fd = sp_lines_open(path);
     if (fd < 0)
@@ -212,8 +217,8 @@ static size_t find_mark(const struct sp_index *x, uint64_t i)
 
 /* Takes the line in hand that position i lies in: onwards from where we are, or from the
  * nearest mark. */
-static int go_to(struct sp_index *x, uint64_t i, const char **ret_line, size_t *ret_size,
-                 struct sp_fault *ret_fault)
+static int go_to(struct sp_index *x, uint64_t i, const char **ret_line,
+                 size_t *ret_size, struct sp_fault *ret_fault)
 {
     const size_t mark = find_mark(x, i);
     if (x->at_line == 0 || x->at.first > i || x->at.first < x->marks[mark].first) {
@@ -270,7 +275,8 @@ int sp_index_get(struct sp_index *x, uint64_t i, struct sp_read_event *ret_event
         return -1;
     sp_read_event_set(ret_event, &x->head, line, size, place.number, &x->tape);
     if (is_run)
-        sp_read_event_of_run(ret_event, x->run, (uint32_t)(i - x->at.first), &x->functions);
+        sp_read_event_of_run(ret_event, x->run, (uint32_t)(i - x->at.first),
+                             &x->functions);
     return 0;
 }
 
@@ -335,7 +341,8 @@ static int search_lines(struct search *s, struct sp_fault *ret_fault)
         if (head.kind == SP_KIND_RUN) {
             if (search_run(s, line, size, &place, &head, first, ret_fault) < 0)
                 return -1;
-        } else if (head.kind_size == length && memcmp(head.kind_name, s->name, length) == 0 &&
+        } else if (head.kind_size == length &&
+                   memcmp(head.kind_name, s->name, length) == 0 &&
                    add_position(&s->found, first) < 0) {
             return sp_fault_set(ret_fault, place.number, place.offset, "no memory");
         }
@@ -344,11 +351,12 @@ static int search_lines(struct search *s, struct sp_fault *ret_fault)
     }
 }
 
-int sp_index_positions(const struct sp_index *x, const char *kind, uint64_t **ret_positions,
-                       size_t *ret_count, struct sp_fault *ret_fault)
+int sp_index_positions(const struct sp_index *x, const char *kind,
+                       uint64_t **ret_positions, size_t *ret_count,
+                       struct sp_fault *ret_fault)
 {
     struct search s = {.name = kind, .kind = sp_read_kind_find(kind)};
-    s.run = malloc(sizeof *s.run);
+    s.run = calloc(1, sizeof *s.run);
     if (s.run == NULL)
         return sp_fault_set(ret_fault, 0, 0, "no memory");
     sp_window_init(&s.window, x->fd);

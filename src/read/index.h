@@ -17,9 +17,10 @@ struct sp_index;
 
 /* By name; or takes `fd` on success (a regular file, from its beginning, its position is of no
  * matter). Only looks at the first line. -1 with *ret_fault. */
-int sp_index_open(const char *path, struct sp_index **ret_index, struct sp_fault *ret_fault);
+int sp_index_open(const char *path, struct sp_index **ret_index,
+                  struct sp_fault *ret_fault);
 int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_fault);
-void sp_index_free(struct sp_index *x); /* NULL accepted */
+void sp_index_free(struct sp_index *x);    /* NULL accepted */
 int sp_index_fd(const struct sp_index *x); /* borrowed; may be asked at once */
 
 /* Goes through the file, once; must have succeeded before anything below is asked. 0 or -1. */
@@ -33,7 +34,8 @@ int sp_index_get(struct sp_index *x, uint64_t i, struct sp_read_event *ret_event
 
 /* Positions of all events of a kind, by name, ascending; *ret_positions is the caller's to
  * free. 0 or -1. */
-int sp_index_positions(const struct sp_index *x, const char *kind, uint64_t **ret_positions,
-                       size_t *ret_count, struct sp_fault *ret_fault);
+int sp_index_positions(const struct sp_index *x, const char *kind,
+                       uint64_t **ret_positions, size_t *ret_count,
+                       struct sp_fault *ret_fault);
 
 #endif

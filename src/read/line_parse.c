@@ -15,8 +15,9 @@ static int malformed(const char *line, size_t size, const struct sp_line_place *
                         "a number that is too large to be read");
 }
 
-static int parse_values(const char *line, size_t size, const struct sp_line_place *place,
-                        struct sp_tape *tape, struct sp_fault *ret_fault)
+static int parse_values(const char *line, size_t size,
+                        const struct sp_line_place *place, struct sp_tape *tape,
+                        struct sp_fault *ret_fault)
 {
     switch (sp_tape_parse(tape, line, size)) {
     case SP_TAPE_OK:
@@ -32,7 +33,8 @@ static int parse_values(const char *line, size_t size, const struct sp_line_plac
 }
 
 int sp_line_parse(const char *line, size_t size, const struct sp_line_place *place,
-                  struct sp_tape *tape, struct sp_head *ret_head, struct sp_fault *ret_fault)
+                  struct sp_tape *tape, struct sp_head *ret_head,
+                  struct sp_fault *ret_fault)
 {
     size_t bad;
     struct sp_head head;
@@ -51,8 +53,8 @@ int sp_line_parse(const char *line, size_t size, const struct sp_line_place *pla
 }
 
 int sp_line_parse_run(const char *line, size_t size, const struct sp_line_place *place,
-                      const struct sp_head *head, struct sp_tape *tape, struct sp_run_view *ret_run,
-                      struct sp_fault *ret_fault)
+                      const struct sp_head *head, struct sp_tape *tape,
+                      struct sp_run_view *ret_run, struct sp_fault *ret_fault)
 {
     if (sp_run_view_scan(ret_run, line + head->size, size - head->size, head->t_ns))
         return 0;
@@ -69,7 +71,8 @@ int sp_line_check_start(const struct sp_head *head, const struct sp_tape *tape,
 {
     const int64_t format = sp_tape_int(tape, "format", 0);
     if (head->kind != SP_KIND_START || format < 1)
-        return sp_fault_set(ret_fault, 1, 0, "not a trace: the first line is not a start");
+        return sp_fault_set(ret_fault, 1, 0,
+                            "not a trace: the first line is not a start");
     if (format != SP_TRACE_VERSION)
         return sp_fault_set(ret_fault, 1, 0,
                             "a trace of format %lld, which this version cannot read",

@@ -9,19 +9,27 @@ int sp_read_kind_find(const char *name)
     return strcmp(name, "return") == 0 ? SP_READ_RETURN : sp_kind_find(name);
 }
 
-void sp_read_event_set(struct sp_read_event *e, const struct sp_head *head, const char *line,
-                       size_t size, uint64_t line_number, const struct sp_tape *tape)
+void sp_read_event_set(struct sp_read_event *e, const struct sp_head *head,
+                       const char *line, size_t size, uint64_t line_number,
+                       const struct sp_tape *tape)
 {
     *e = (struct sp_read_event){
-        .seq = head->seq, .t_ns = head->t_ns, .pid = head->pid, .tid = head->tid,
-        .kind = head->kind, .kind_name = {head->kind_name, (uint32_t)head->kind_size},
+        .seq = head->seq,
+        .t_ns = head->t_ns,
+        .pid = head->pid,
+        .tid = head->tid,
+        .kind = head->kind,
+        .kind_name = {head->kind_name, (uint32_t)head->kind_size},
         .layer = {head->layer_name, (uint32_t)head->layer_size},
-        .line_number = line_number, .line = line, .line_size = size, .tape = tape,
+        .line_number = line_number,
+        .line = line,
+        .line_size = size,
+        .tape = tape,
     };
 }
 
-void sp_read_event_of_run(struct sp_read_event *e, const struct sp_run_view *run, uint32_t i,
-                          const struct sp_functions *functions)
+void sp_read_event_of_run(struct sp_read_event *e, const struct sp_run_view *run,
+                          uint32_t i, const struct sp_functions *functions)
 {
     const int32_t id = run->ids[i];
     e->seq += i;

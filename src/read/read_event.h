@@ -15,7 +15,7 @@
 #include "trace/head.h"
 
 /* A kind that stands in no line: the other half of what runs hold. */
-#define SP_READ_RETURN SP_KIND_COUNT
+#define SP_READ_RETURN  SP_KIND_COUNT
 #define SP_READ_UNKNOWN (-1)
 
 /* One event. Pointers are valid until the reader is asked for the next. */
@@ -42,10 +42,11 @@ struct sp_read_event {
 int sp_read_kind_find(const char *name);
 
 /* Fills *e from a line; or makes it the i-th of the run that stands in that line. */
-void sp_read_event_set(struct sp_read_event *e, const struct sp_head *head, const char *line,
-                       size_t size, uint64_t line_number, const struct sp_tape *tape);
-void sp_read_event_of_run(struct sp_read_event *e, const struct sp_run_view *run, uint32_t i,
-                          const struct sp_functions *functions);
+void sp_read_event_set(struct sp_read_event *e, const struct sp_head *head,
+                       const char *line, size_t size, uint64_t line_number,
+                       const struct sp_tape *tape);
+void sp_read_event_of_run(struct sp_read_event *e, const struct sp_run_view *run,
+                          uint32_t i, const struct sp_functions *functions);
 
 /* Appends the event as one line of JSON, newline included: its own line, or what that of a single
  * call or return would be. What could act on a terminal is escaped. */

@@ -18,14 +18,14 @@ struct sp_reader {
     struct sp_functions functions;
     const char *next; /* in the batch in hand */
     const char *batch_end;
-    uint64_t offset; /* of `next` */
+    uint64_t offset;            /* of `next` */
     struct sp_line_place place; /* of the line in hand */
     const char *line;
     size_t line_size;
     struct sp_head head;
-    struct sp_run_view run; /* of the line in hand when it is one */
+    struct sp_run_view run;         /* of the line in hand when it is one */
     struct sp_read_event run_event; /* what its events have in common */
-    uint32_t run_next;      /* position of the next event in it; run.count: none left */
+    uint32_t run_next; /* position of the next event in it; run.count: none left */
     bool ended;
     bool pending; /* the line in hand was read but not given yet */
 };
@@ -42,13 +42,16 @@ static int next_line(struct sp_reader *r, struct sp_fault *ret_fault)
             r->batch_end = data + size;
             break;
         case SP_LINES_END: /* half a line may be left: what a cut run leaves */
-            return r->place.number > 0 ? 0
-                   : sp_fault_set(ret_fault, 1, 0,
-                                  size == 0 ? "an empty file, not a trace" : "not a trace");
+            return r->place.number > 0
+                       ? 0
+                       : sp_fault_set(ret_fault, 1, 0,
+                                      size == 0 ? "an empty file, not a trace"
+                                                : "not a trace");
         case SP_LINES_TOO_LONG:
             return sp_fault_set(ret_fault, r->place.number + 1, r->offset,
-                                r->place.number == 0 ? "not a trace"
-                                                     : "a line longer than any event can be");
+                                r->place.number == 0
+                                    ? "not a trace"
+                                    : "a line longer than any event can be");
         case SP_LINES_ERROR:
             return sp_fault_set(ret_fault, 0, r->offset, "%s", strerror(errno));
         }
@@ -65,7 +68,8 @@ static int next_line(struct sp_reader *r, struct sp_fault *ret_fault)
 
 static void event_of_line(const struct sp_reader *r, struct sp_read_event *ret_event)
 {
-    sp_read_event_set(ret_event, &r->head, r->line, r->line_size, r->place.number, &r->tape);
+    sp_read_event_set(ret_event, &r->head, r->line, r->line_size, r->place.number,
+                      &r->tape);
 }
 
 /* Reads a line and takes in what it says about others. 1, 0 or -1. */
@@ -74,14 +78,16 @@ static int take_line(struct sp_reader *r, struct sp_fault *ret_fault)
     const int got = next_line(r, ret_fault);
     if (got <= 0)
         return got;
-    if (sp_line_parse(r->line, r->line_size, &r->place, &r->tape, &r->head, ret_fault) < 0)
+    if (sp_line_parse(r->line, r->line_size, &r->place, &r->tape, &r->head, ret_fault) <
+        0)
         return -1;
     if (r->head.kind == SP_KIND_FUNCTION && !sp_functions_add(&r->functions, &r->tape))
-        return sp_fault_set(ret_fault, r->place.number, r->place.offset,
-                            "a function without a usable id, or more than there can be");
+        return sp_fault_set(
+            ret_fault, r->place.number, r->place.offset,
+            "a function without a usable id, or more than there can be");
     if (r->head.kind == SP_KIND_RUN) {
-        if (sp_line_parse_run(r->line, r->line_size, &r->place, &r->head, &r->tape, &r->run,
-                              ret_fault) < 0)
+        if (sp_line_parse_run(r->line, r->line_size, &r->place, &r->head, &r->tape,
+                              &r->run, ret_fault) < 0)
             return -1;
         r->run_next = 0;
         event_of_line(r, &r->run_event);
@@ -112,7 +118,8 @@ int sp_reader_open_fd(int fd, struct sp_reader **ret_reader, struct sp_fault *re
     return 0;
 }
 
-int sp_reader_open(const char *path, struct sp_reader **ret_reader, struct sp_fault *ret_fault)
+int sp_reader_open(const char *path, struct sp_reader **ret_reader,
+                   struct sp_fault *ret_fault)
 {
     sp_auto_fd fd = sp_lines_open(path);
     if (fd < 0)

@@ -21,10 +21,12 @@ struct sp_reader;
 
 /* By name ("-": standard input). -1 with *ret_fault set when it cannot be opened or does not
  * begin as a trace of a format that is known here. */
-int sp_reader_open(const char *path, struct sp_reader **ret_reader, struct sp_fault *ret_fault);
+int sp_reader_open(const char *path, struct sp_reader **ret_reader,
+                   struct sp_fault *ret_fault);
 
 /* Takes `fd` on success, read from where it stands. */
-int sp_reader_open_fd(int fd, struct sp_reader **ret_reader, struct sp_fault *ret_fault);
+int sp_reader_open_fd(int fd, struct sp_reader **ret_reader,
+                      struct sp_fault *ret_fault);
 void sp_reader_free(struct sp_reader *r); /* NULL accepted */
 
 /* 1: an event. 0: the end of the file. -1: *ret_fault says what is wrong and where; there is

@@ -69,7 +69,8 @@ static bool scan_positions(struct sp_run_view *v, const char **p, uint8_t flag)
     return take(p, "]");
 }
 
-bool sp_run_view_scan(struct sp_run_view *v, const char *text, size_t size, uint64_t t_ns)
+bool sp_run_view_scan(struct sp_run_view *v, const char *text, size_t size,
+                      uint64_t t_ns)
 {
     const char *p = text;
     if (!take(&p, ",\"n\":") || !take_number(&p, &v->count) || v->count < 1 ||
@@ -105,8 +106,8 @@ static bool read_ids(struct sp_run_view *v, const struct sp_tape *tape)
         return false;
     for (uint32_t i = 0; i < v->count; i++) {
         const struct sp_json_node *node = &tape->nodes[first + i];
-        if (node->type != SP_JSON_INT || node->integer == 0 || node->integer > INT32_MAX ||
-            node->integer < -INT32_MAX)
+        if (node->type != SP_JSON_INT || node->integer == 0 ||
+            node->integer > INT32_MAX || node->integer < -INT32_MAX)
             return false;
         v->ids[i] = (int32_t)node->integer;
     }
@@ -120,7 +121,8 @@ static bool read_times(struct sp_run_view *v, const struct sp_tape *tape, uint64
         return false;
     for (uint32_t i = 0; i < v->count; i++) {
         const struct sp_json_node *node = &tape->nodes[first + i];
-        if (node->type != SP_JSON_INT || node->integer < 0 || node->integer > UINT32_MAX)
+        if (node->type != SP_JSON_INT || node->integer < 0 ||
+            node->integer > UINT32_MAX)
             return false;
         t_ns += (uint64_t)node->integer;
         v->t_ns[i] = t_ns;
@@ -128,8 +130,8 @@ static bool read_times(struct sp_run_view *v, const struct sp_tape *tape, uint64
     return true;
 }
 
-static bool read_positions(struct sp_run_view *v, const struct sp_tape *tape, const char *key,
-                           uint8_t flag)
+static bool read_positions(struct sp_run_view *v, const struct sp_tape *tape,
+                           const char *key, uint8_t flag)
 {
     const uint32_t array = sp_tape_find(tape, 0, key);
     if (array == 0)

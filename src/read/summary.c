@@ -13,18 +13,13 @@ void sp_summary_init(struct sp_summary *s)
     sp_buffer_init(&s->end, SP_TRACE_LINE_MAX + 128);
 }
 
-static void each_tally(struct sp_summary *s, void (*act)(struct sp_tally *))
-{
-    struct sp_tally *const tallies[] = {&s->imports,    &s->read,   &s->changed,
-                                        &s->hosts,      &s->programs, &s->exceptions,
-                                        &s->limits,     &s->tampers, &s->losses};
-    for (size_t i = 0; i < sizeof tallies / sizeof *tallies; i++)
-        act(tallies[i]);
-}
-
 void sp_summary_release(struct sp_summary *s)
 {
-    each_tally(s, sp_tally_release);
+    struct sp_tally *const tallies[] = {
+        &s->imports,    &s->read,   &s->changed, &s->hosts,  &s->programs,
+        &s->exceptions, &s->limits, &s->tampers, &s->losses, NULL};
+    for (struct sp_tally *const *tally = tallies; *tally != NULL; tally++)
+        sp_tally_release(*tally);
     sp_read_violations_release(&s->violations);
     sp_buffer_release(&s->start);
     sp_buffer_release(&s->end);
@@ -61,7 +56,8 @@ struct sp_text sp_event_category(const struct sp_read_event *event)
     if (event->kind != SP_KIND_VIOLATION)
         return category_of_kind(event->kind);
     const struct sp_json_node *own = sp_tape_text(event->tape, "category");
-    return own == NULL ? (struct sp_text){"", 0} : (struct sp_text){own->text, own->size};
+    return own == NULL ? (struct sp_text){"", 0}
+                       : (struct sp_text){own->text, own->size};
 }
 
 static void keep_line(struct sp_buffer *to, const struct sp_read_event *e)
@@ -73,7 +69,8 @@ static void keep_line(struct sp_buffer *to, const struct sp_read_event *e)
     to->size = to->failed ? 0 : e->line_size;
 }
 
-static void add_text(struct sp_tally *t, const struct sp_json_node *text, uint64_t count)
+static void add_text(struct sp_tally *t, const struct sp_json_node *text,
+                     uint64_t count)
 {
     if (text != NULL && text->size > 0)
         sp_tally_add(t, text->text, text->size, count);
@@ -177,7 +174,8 @@ static void add_line(struct sp_summary *s, const struct sp_read_event *e)
         add_import(s, tape);
         break;
     case SP_KIND_OPEN:
-        add_text(open_changes(tape) ? &s->changed : &s->read, sp_tape_text(tape, "path"), 1);
+        add_text(open_changes(tape) ? &s->changed : &s->read,
+                 sp_tape_text(tape, "path"), 1);
         break;
     case SP_KIND_FILE:
         add_text(&s->changed, first_text(tape, "to", "path"), 1);

@@ -64,7 +64,8 @@ static bool grow(struct sp_tally *t)
 
 static bool insert(struct sp_tally *t, const char *text, size_t size, uint64_t count)
 {
-    if (t->count == SP_TALLY_ITEMS_MAX || size > SP_TALLY_BYTES_MAX - t->bytes || !grow(t))
+    if (t->count == SP_TALLY_ITEMS_MAX || size > SP_TALLY_BYTES_MAX - t->bytes ||
+        !grow(t))
         return false;
     char *copy = malloc(size + 1);
     if (copy == NULL)

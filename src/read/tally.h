@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define SP_TALLY_ITEMS_MAX 65536u
-#define SP_TALLY_TEXT_MAX 1024u /* longer texts are cut */
+#define SP_TALLY_TEXT_MAX  1024u /* longer texts are cut */
 #define SP_TALLY_BYTES_MAX (8u << 20)
 
 struct sp_tally_item {

@@ -34,5 +34,6 @@ bool sp_tape_true(const struct sp_tape *t, const char *key)
 
 bool sp_node_is(const struct sp_json_node *node, const char *text)
 {
-    return node != NULL && node->size == strlen(text) && memcmp(node->text, text, node->size) == 0;
+    return node != NULL && node->size == strlen(text) &&
+           memcmp(node->text, text, node->size) == 0;
 }

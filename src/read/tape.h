@@ -43,7 +43,8 @@ struct sp_json_node {
         int64_t integer;
         uint64_t natural;
         double real;
-        const char *text; /* not terminated; valid until the next parse, as the line is */
+        const char
+            *text; /* not terminated; valid until the next parse, as the line is */
     };
 };
 

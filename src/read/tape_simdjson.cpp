@@ -17,13 +17,18 @@
 
 namespace ondemand = simdjson::ondemand;
 
-static_assert(SP_LINES_PADDING >= simdjson::SIMDJSON_PADDING, "lines are padded too little");
+static_assert(SP_LINES_PADDING >= simdjson::SIMDJSON_PADDING,
+              "lines are padded too little");
 
-namespace {
+namespace
+{
 
-class Walk {
+class Walk
+{
   public:
-    explicit Walk(sp_tape *tape) : t(tape) {}
+    explicit Walk(sp_tape *tape) : t(tape)
+    {
+    }
 
     sp_tape_result object(ondemand::object object, unsigned depth);
 
@@ -340,15 +345,18 @@ sp_tape_result sp_tape_parse(sp_tape *t, const char *line, size_t size)
     auto &parser = *static_cast<ondemand::parser *>(t->parser);
     ondemand::document document;
     const auto error =
-        parser.iterate(simdjson::padded_string_view(line, size, size + SP_LINES_PADDING))
+        parser
+            .iterate(simdjson::padded_string_view(line, size, size + SP_LINES_PADDING))
             .get(document);
     if (error == simdjson::MEMALLOC)
         return SP_TAPE_NO_MEMORY;
     ondemand::object object;
-    if (error != simdjson::SUCCESS || document.get_object().get(object) != simdjson::SUCCESS)
+    if (error != simdjson::SUCCESS ||
+        document.get_object().get(object) != simdjson::SUCCESS)
         return SP_TAPE_MALFORMED;
     result = Walk(t).object(object, 0);
-    if (result == SP_TAPE_OK && document.current_location().error() != simdjson::OUT_OF_BOUNDS)
+    if (result == SP_TAPE_OK &&
+        document.current_location().error() != simdjson::OUT_OF_BOUNDS)
         return SP_TAPE_MALFORMED;
     return result;
 }

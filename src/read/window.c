@@ -60,8 +60,8 @@ static const char *find_newline(const struct sp_window *w, size_t from)
     return memchr(w->data + from, '\n', w->size - from);
 }
 
-enum sp_window_result sp_window_line(struct sp_window *w, uint64_t offset, const char **ret_line,
-                                     size_t *ret_size)
+enum sp_window_result sp_window_line(struct sp_window *w, uint64_t offset,
+                                     const char **ret_line, size_t *ret_size)
 {
     size_t from = 0;
     const char *newline = NULL;

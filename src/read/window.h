@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 struct sp_window {
-    int fd; /* borrowed */
-    char *data; /* owned */
+    int fd;          /* borrowed */
+    char *data;      /* owned */
     size_t capacity; /* without padding */
     size_t size;
     uint64_t offset; /* in the file, of data[0] */
@@ -26,7 +26,7 @@ void sp_window_release(struct sp_window *w);
 
 /* The line that begins at `offset`, without its newline, which follows it, and then
  * SP_LINES_PADDING readable bytes. Valid until the next call. */
-enum sp_window_result sp_window_line(struct sp_window *w, uint64_t offset, const char **ret_line,
-                                     size_t *ret_size);
+enum sp_window_result sp_window_line(struct sp_window *w, uint64_t offset,
+                                     const char **ret_line, size_t *ret_size);
 
 #endif

@@ -19,6 +19,7 @@ void sp_keeper_signals(sigset_t *ret_set)
     sigaddset(ret_set, SIGTERM);
     sigaddset(ret_set, SIGHUP);
     sigaddset(ret_set, SIGQUIT);
+    sigaddset(ret_set, SIGWINCH);
 }
 
 pid_t sp_keeper_fork(int **ret_finished)
@@ -50,14 +51,19 @@ static int wait_supervisor(pid_t supervisor)
     sigprocmask(SIG_BLOCK, &set, NULL);
     for (;;) {
         int status;
-        pid_t pid = waitpid(supervisor, &status, WNOHANG);
-        if (pid == supervisor)
+        pid_t pid = waitpid(supervisor, &status, WNOHANG | WUNTRACED);
+        if (pid == supervisor && !WIFSTOPPED(status))
             return status;
+        if (pid == supervisor) { /* Ctrl-Z: the whole job stops, and goes on as one */
+            raise(SIGSTOP);
+            kill(supervisor, SIGCONT);
+            continue;
+        }
         if (pid < 0 && errno != EINTR)
             return -1;
         siginfo_t info;
         int signal = sigwaitinfo(&set, &info);
-        if (signal > 0 && signal != SIGCHLD)
+        if (signal > 0 && signal != SIGCHLD && signal != SIGWINCH)
             kill(supervisor, signal);
     }
 }

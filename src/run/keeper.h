@@ -14,7 +14,8 @@
 
 struct sp_trace_file;
 
-/* The signals that end a run from outside; blocked in keeper and supervisor. */
+/* The signals that end a run from outside, and the one that says that the window has changed
+ * its size; blocked in keeper and supervisor. */
 void sp_keeper_signals(sigset_t *ret_set);
 
 /* Forks. In the supervisor returns 0; in the keeper the supervisor's pid. `finished` is a

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -163,6 +164,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                .argv = run->command.argv,
                                .envp = run->command.envp,
                                .folder = -1,
+                               .terminal = -1,
                                .channel = -1,
                                .ruleset = ruleset,
                                .scoped = sp_landlock_scoped(&run->plan.landlock),
@@ -215,6 +217,12 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
     return exit_code;
 }
 
+/* A supervisor that dies leaves the caller's terminal in raw mode: the keeper knows how it was. */
+static bool save_terminal(struct termios *ret_settings)
+{
+    return isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, ret_settings) == 0;
+}
+
 int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_error *reterr)
 {
     static struct sp_run run; /* large; one a process */
@@ -222,6 +230,7 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_e
     sigset_t signals;
     int *finished;
     bool died;
+    struct termios settings;
     run = (struct sp_run){.request = request, .trace = {.fd = -1, .folder = -1},
                           .start_ns = sp_clock_ns(), .start_wall_ns = sp_clock_wall_ns()};
     secure_stdio(&run);
@@ -231,6 +240,7 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_e
         return code;
     }
     take_signals(&inherited, &signals);
+    bool terminal = save_terminal(&settings);
     pid_t supervisor = sp_keeper_fork(&finished);
     if (supervisor == 0) {
         int exit_code = supervisor_main(&run, &inherited, &signals, finished);
@@ -240,6 +250,8 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_e
     if (supervisor < 0)
         return sp_fail_errno(reterr, SP_E_HOST, "cannot start the supervisor");
     *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
+    if (died && terminal)
+        tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
     if (died)
         code = sp_fail(reterr, SP_E_INTERNAL, "the supervisor died: the run was ended%s%.300s",
                        run.trace.fd >= 0 ? ", its trace is cut: " : "",

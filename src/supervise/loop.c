@@ -66,7 +66,8 @@ static void on_output(void *context, int number, const char *data, size_t size)
     s->output_told_bytes += size;
     sp_trace_begin(s->writer, SP_KIND_OUTPUT, SP_LAYER_SUPERVISOR, sp_supervisor_t(s),
                    s->guest.pid, s->guest.pid);
-    sp_trace_string(s->writer, "stream", number == 1 ? "stdout" : "stderr");
+    static const char *const names[SP_STREAMS] = {"stdin", "stdout", "stderr", "terminal"};
+    sp_trace_string(s->writer, "stream", names[number]);
     sp_trace_uint(s->writer, "size", size);
     sp_trace_text(s->writer, "text", data, size);
     sp_trace_end(s->writer);
@@ -89,7 +90,11 @@ static void cancel(struct sp_supervisor *s, int signal)
 static void on_signal(struct sp_supervisor *s)
 {
     struct signalfd_siginfo info;
-    if (read(s->signal_fd, &info, sizeof info) == (ssize_t)sizeof info)
+    if (read(s->signal_fd, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    if (info.ssi_signo == SIGWINCH)
+        sp_terminal_resize(&s->relay.terminal);
+    else
         cancel(s, (int)info.ssi_signo);
 }
 
@@ -189,7 +194,7 @@ static void turn(struct sp_supervisor *s)
     } else if (about == &control_ready) {
         on_control(s);
     } else if (about == s->relay.streams[0] || about == s->relay.streams[1] ||
-               about == s->relay.streams[2]) {
+               about == s->relay.streams[2] || about == s->relay.streams[3]) {
         sp_relay_move(&s->relay, about);
     } else {
         on_process_end(s, about);
@@ -369,6 +374,7 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     s->relay.context = s;
     for (int i = 0; i < 3; i++)
         is->launch->stdio[i] = s->relay.guest[i];
+    is->launch->terminal = s->relay.terminal.slave;
     code = sp_launch(is->launch, &s->guest, reterr);
     if (code != 0)
         return code;

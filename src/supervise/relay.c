@@ -41,6 +41,37 @@ static void look_at_target(struct sp_stream *s)
     s->to_socket = S_ISSOCK(st.st_mode);
 }
 
+/* One stream carries whatever the guest's terminal shows to the caller's. */
+static int open_terminal(struct sp_relay *relay, const int stdio[3])
+{
+    if (sp_terminal_open(&relay->terminal, stdio) != 0)
+        return -1;
+    if (relay->terminal.master < 0)
+        return 0;
+    struct sp_stream *s = stream_new(SP_STREAM_TERMINAL);
+    if (s == NULL)
+        return -1;
+    relay->streams[SP_STREAM_TERMINAL] = s;
+    s->from = fcntl(relay->terminal.master, F_DUPFD_CLOEXEC, 3);
+    s->from_owned = true;
+    s->to = fcntl(relay->terminal.caller, F_DUPFD_CLOEXEC, 3);
+    s->to_waits = true;
+    return s->from < 0 || s->to < 0 ? -1 : 0;
+}
+
+static int open_terminal_input(struct sp_relay *relay, int from)
+{
+    struct sp_stream *s = stream_new(0);
+    if (s == NULL)
+        return -1;
+    relay->streams[0] = s;
+    relay->guest[0] = fcntl(relay->terminal.slave, F_DUPFD_CLOEXEC, 3);
+    s->from = from;
+    s->to = fcntl(relay->terminal.master, F_DUPFD_CLOEXEC, 3);
+    s->to_waits = true;
+    return relay->guest[0] < 0 || s->to < 0 ? -1 : 0;
+}
+
 static int open_input(struct sp_relay *relay, int from)
 {
     if (passes_as_is(from)) {
@@ -102,10 +133,18 @@ int sp_relay_open(struct sp_relay *relay, const int stdio[3], bool capture, uint
 {
     for (int i = 0; i < 3; i++)
         relay->guest[i] = -1;
-    int bad = stdio[0] >= 0 ? open_input(relay, stdio[0]) : 0;
+    relay->terminal.master = relay->terminal.slave = -1;
+    int bad = capture ? 0 : open_terminal(relay, stdio);
+    if (bad == 0 && stdio[0] >= 0)
+        bad = !capture && sp_terminal_is(stdio, 0) ? open_terminal_input(relay, stdio[0])
+                                                   : open_input(relay, stdio[0]);
     for (int i = 1; i < 3 && bad == 0; i++) {
         if (stdio[i] < 0 && !capture)
             continue;
+        if (!capture && sp_terminal_is(stdio, i)) {
+            bad = (relay->guest[i] = fcntl(relay->terminal.slave, F_DUPFD_CLOEXEC, 3)) < 0;
+            continue;
+        }
         /* Both into one file: one pipe, so that what is printed keeps its order. */
         if (i == 2 && !capture && stdio[1] >= 0 && same_file(stdio[1], stdio[2]))
             bad = (relay->guest[2] = fcntl(relay->guest[1], F_DUPFD_CLOEXEC, 3)) < 0;
@@ -140,11 +179,12 @@ static void rewatch(const struct sp_relay *relay, struct sp_stream *s)
 void sp_relay_start(struct sp_relay *relay, int epoll)
 {
     relay->epoll = epoll;
-    for (int i = 0; i < 3; i++) {
+    sp_close_fd(&relay->terminal.slave);
+    for (int i = 0; i < 3; i++)
         sp_close_fd(&relay->guest[i]);
+    for (int i = 0; i < SP_STREAMS; i++)
         if (relay->streams[i] != NULL)
             rewatch(relay, relay->streams[i]);
-    }
 }
 
 static void keep(struct sp_stream *s, const char *data, size_t size)
@@ -203,13 +243,16 @@ static void pull(struct sp_relay *relay, struct sp_stream *s)
         close_from(relay, s);
         return;
     }
-    s->total_bytes += (uint64_t)n;
+    size_t size = (size_t)n;
+    if (s->number == 0 && sp_terminal_suspend(&relay->terminal, to, &size) && size == 0)
+        return;
+    s->total_bytes += size;
     if (s->number > 0 && relay->on_output != NULL)
-        relay->on_output(relay->context, s->number, to, (size_t)n);
+        relay->on_output(relay->context, s->number, to, size);
     if (s->captured >= 0)
-        keep(s, to, (size_t)n);
+        keep(s, to, size);
     else
-        s->size += (size_t)n;
+        s->size += size;
 }
 
 /* At most a pipe's guaranteed room at a time where a write could block. */
@@ -257,7 +300,7 @@ void sp_relay_move(struct sp_relay *relay, struct sp_stream *s)
 
 bool sp_relay_drained(const struct sp_relay *relay)
 {
-    for (int i = 1; i < 3; i++) {
+    for (int i = 1; i < SP_STREAMS; i++) {
         const struct sp_stream *s = relay->streams[i];
         if (s != NULL && (!s->ended || (s->size > 0 && s->to >= 0)))
             return false;
@@ -267,7 +310,7 @@ bool sp_relay_drained(const struct sp_relay *relay)
 
 void sp_relay_finish(struct sp_relay *relay)
 {
-    for (int i = 1; i < 3; i++) {
+    for (int i = 1; i < SP_STREAMS; i++) {
         struct sp_stream *s = relay->streams[i];
         for (size_t before = SIZE_MAX; s != NULL && !s->ended && s->total_bytes != before;) {
             before = s->total_bytes;
@@ -279,8 +322,10 @@ void sp_relay_finish(struct sp_relay *relay)
 
 void sp_relay_close(struct sp_relay *relay)
 {
-    for (int i = 0; i < 3; i++) {
+    sp_terminal_close(&relay->terminal);
+    for (int i = 0; i < 3; i++)
         sp_close_fd(&relay->guest[i]);
+    for (int i = 0; i < SP_STREAMS; i++) {
         struct sp_stream *s = relay->streams[i];
         if (s == NULL)
             continue;

@@ -13,8 +13,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "supervise/terminal.h"
 
 #define SP_RELAY_BYTES 65536u
+#define SP_STREAMS 4
+#define SP_STREAM_TERMINAL 3 /* all that appears on the guest's pseudo-terminal */
 
 /* One direction: what was read from `from` and is not yet written to `to`. */
 struct sp_stream {
@@ -26,7 +29,7 @@ struct sp_stream {
     bool from_watched;
     bool to_watched;
     bool ended;       /* nothing more will come from `from` */
-    int number;       /* 0, 1 or 2 */
+    int number;       /* 0, 1, 2, or SP_STREAM_TERMINAL */
     int captured;     /* memfd, -1: none */
     uint64_t kept_bytes;
     uint64_t kept_max;
@@ -37,8 +40,9 @@ struct sp_stream {
 };
 
 struct sp_relay {
-    struct sp_stream *streams[3]; /* NULL: not relayed */
-    int guest[3];                 /* the guest's ends; -1: closed there */
+    struct sp_stream *streams[SP_STREAMS]; /* NULL: not relayed */
+    struct sp_terminal terminal;
+    int guest[3]; /* the guest's ends; -1: closed there */
     int epoll;                    /* where the streams are watched */
     /* Told of each piece that the guest printed. */
     void (*on_output)(void *context, int number, const char *data, size_t size);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define SP_CHAIN_BYTES 32u
-#define SP_CHAIN_HEX (2 * SP_CHAIN_BYTES)
+#define SP_CHAIN_HEX   (2 * SP_CHAIN_BYTES)
 
 struct sp_chain {
     crypto_generichash_state block;

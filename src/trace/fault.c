@@ -3,7 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-int sp_fault_set(struct sp_fault *f, uint64_t line, uint64_t byte, const char *format, ...)
+int sp_fault_set(struct sp_fault *f, uint64_t line, uint64_t byte, const char *format,
+                 ...)
 {
     f->line = line;
     f->byte = byte;

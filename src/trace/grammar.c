@@ -6,7 +6,7 @@
  * with *bad set. The newline that follows the line is part of nothing and stops them all, so
  * that none has to look for the end. */
 
-#define ONES 0x0101010101010101u
+#define ONES  0x0101010101010101u
 #define HIGHS 0x8080808080808080u
 
 /* Marks the top bit of each of 8 bytes that ends the plain part of a string: a quote, a
@@ -270,8 +270,8 @@ bool sp_grammar_check(const char *line, size_t size, size_t *ret_bad)
     return p == line + size;
 }
 
-bool sp_grammar_find(const char *line, size_t size, const char *key, const char **ret_value,
-                     size_t *ret_size)
+bool sp_grammar_find(const char *line, size_t size, const char *key,
+                     const char **ret_value, size_t *ret_size)
 {
     const size_t length = strlen(key);
     const char *bad = line;

@@ -20,8 +20,8 @@ bool sp_grammar_check(const char *line, size_t size, size_t *ret_bad);
 
 /* The text of the value of the outermost object's member `key`, as it stands in the line.
  * The line must be well-formed. False: there is none. */
-bool sp_grammar_find(const char *line, size_t size, const char *key, const char **ret_value,
-                     size_t *ret_size);
+bool sp_grammar_find(const char *line, size_t size, const char *key,
+                     const char **ret_value, size_t *ret_size);
 
 /* A JSON integer that fits. `size` bytes, all of them. */
 bool sp_grammar_uint(const char *text, size_t size, uint64_t *ret_value);

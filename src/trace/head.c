@@ -49,7 +49,8 @@ static bool take_int(const char **p, int64_t *ret_value)
 static bool take_name(const char **p, const char **ret_name, size_t *ret_size)
 {
     const char *q = *p;
-    while ((*q >= 'a' && *q <= 'z') || (*q >= '0' && *q <= '9') || *q == '-' || *q == '_')
+    while ((*q >= 'a' && *q <= 'z') || (*q >= '0' && *q <= '9') || *q == '-' ||
+           *q == '_')
         q++;
     const size_t size = (size_t)(q - *p);
     if (size == 0 || size > SP_HEAD_NAME_MAX || *q != '"')
@@ -88,16 +89,18 @@ static bool take_run(const char *p, struct sp_head *h)
            h->count <= SP_TRACE_RUN_MAX;
 }
 
-bool sp_head_read(const char *line, size_t size, struct sp_head *ret_head, size_t *ret_bad)
+bool sp_head_read(const char *line, size_t size, struct sp_head *ret_head,
+                  size_t *ret_bad)
 {
     struct sp_head h;
     const char *p = line;
-    const bool good = take(&p, "{\"seq\":") && take_uint(&p, &h.seq) && take(&p, ",\"t\":") &&
-                      take_uint(&p, &h.t_ns) && take(&p, ",\"kind\":\"") &&
-                      take_name(&p, &h.kind_name, &h.kind_size) && take(&p, ",\"layer\":\"") &&
-                      take_name(&p, &h.layer_name, &h.layer_size) && take(&p, ",\"pid\":") &&
-                      take_int(&p, &h.pid) && take(&p, ",\"tid\":") && take_int(&p, &h.tid) &&
-                      (*p == ',' || *p == '}');
+    const bool good =
+        take(&p, "{\"seq\":") && take_uint(&p, &h.seq) && take(&p, ",\"t\":") &&
+        take_uint(&p, &h.t_ns) && take(&p, ",\"kind\":\"") &&
+        take_name(&p, &h.kind_name, &h.kind_size) && take(&p, ",\"layer\":\"") &&
+        take_name(&p, &h.layer_name, &h.layer_size) && take(&p, ",\"pid\":") &&
+        take_int(&p, &h.pid) && take(&p, ",\"tid\":") && take_int(&p, &h.tid) &&
+        (*p == ',' || *p == '}');
     *ret_bad = (size_t)(p - line) < size ? (size_t)(p - line) : size;
     if (!good)
         return false;

@@ -24,6 +24,7 @@ struct sp_head {
 
 /* `size` bytes without the newline, which must follow. Returns false with the position of
  * the first byte that is wrong. */
-bool sp_head_read(const char *line, size_t size, struct sp_head *ret_head, size_t *ret_bad);
+bool sp_head_read(const char *line, size_t size, struct sp_head *ret_head,
+                  size_t *ret_bad);
 
 #endif

@@ -70,7 +70,8 @@ static ssize_t fill(struct sp_lines *l)
     }
 }
 
-static void hand_out(struct sp_lines *l, size_t size, const char **ret_data, size_t *ret_size)
+static void hand_out(struct sp_lines *l, size_t size, const char **ret_data,
+                     size_t *ret_size)
 {
     *ret_data = l->data + l->start;
     *ret_size = size;
@@ -78,7 +79,8 @@ static void hand_out(struct sp_lines *l, size_t size, const char **ret_data, siz
     l->offset += size;
 }
 
-enum sp_lines_result sp_lines_read(struct sp_lines *l, const char **ret_data, size_t *ret_size)
+enum sp_lines_result sp_lines_read(struct sp_lines *l, const char **ret_data,
+                                   size_t *ret_size)
 {
     for (;;) {
         if (l->end - l->start > SP_TRACE_LINE_MAX)
@@ -96,7 +98,8 @@ enum sp_lines_result sp_lines_read(struct sp_lines *l, const char **ret_data, si
         l->end += (size_t)n;
         const char *newline = memrchr(l->data + before, '\n', (size_t)n);
         if (newline != NULL) {
-            hand_out(l, (size_t)(newline + 1 - (l->data + l->start)), ret_data, ret_size);
+            hand_out(l, (size_t)(newline + 1 - (l->data + l->start)), ret_data,
+                     ret_size);
             return SP_LINES_MORE;
         }
     }

@@ -10,17 +10,17 @@
 #define SP_LINES_PADDING 64u
 
 struct sp_lines {
-    int fd; /* borrowed */
-    char *data; /* owned */
+    int fd;          /* borrowed */
+    char *data;      /* owned */
     size_t capacity; /* without the padding */
-    size_t start; /* of what was not handed out yet */
+    size_t start;    /* of what was not handed out yet */
     size_t end;
     uint64_t offset; /* in the file, of data[start] */
 };
 
 enum sp_lines_result {
-    SP_LINES_MORE,     /* a batch */
-    SP_LINES_END,      /* no more whole lines; what is left is a last line without newline */
+    SP_LINES_MORE, /* a batch */
+    SP_LINES_END, /* no more whole lines; what is left is a last line without newline */
     SP_LINES_TOO_LONG, /* a line longer than SP_TRACE_LINE_MAX */
     SP_LINES_ERROR,    /* read failed (errno), or no memory (ENOMEM) */
 };
@@ -35,6 +35,7 @@ void sp_lines_release(struct sp_lines *l);
 
 /* The next batch: whole lines, each with its newline; valid until the next call. At the end,
  * what is left over. */
-enum sp_lines_result sp_lines_read(struct sp_lines *l, const char **ret_data, size_t *ret_size);
+enum sp_lines_result sp_lines_read(struct sp_lines *l, const char **ret_data,
+                                   size_t *ret_size);
 
 #endif

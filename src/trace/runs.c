@@ -8,10 +8,11 @@
 
 static char *put_pair(char *to, uint32_t value)
 {
-    static const char pairs[] =
-        "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-        "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-        "8081828384858687888990919293949596979899";
+    static const char pairs[] = "000102030405060708091011121314151617181920212223242526"
+                                "27282930313233343536373839"
+                                "404142434445464748495051525354555657585960616263646566"
+                                "67686970717273747576777879"
+                                "8081828384858687888990919293949596979899";
     memcpy(to, pairs + 2 * value, 2);
     return to + 2;
 }
@@ -31,7 +32,8 @@ static char *put_number(char *to, uint32_t value)
     }
     if (value < 10000)
         return put_pair(put_pair(to, value / 100), value % 100);
-    return put_pair(put_pair(put_number(to, value / 10000), value / 100 % 100), value % 100);
+    return put_pair(put_pair(put_number(to, value / 10000), value / 100 % 100),
+                    value % 100);
 }
 
 static char *put_key(char *to, const char *key, size_t size)
@@ -82,9 +84,11 @@ void sp_runs_append(struct sp_buffer *b, const struct sp_trace_run *run)
     to = put_ids(PUT_KEY(to, ",\"f\":["), run->ids, run->count);
     to = put_times(PUT_KEY(to, "],\"dt\":["), run->dt, run->count);
     if (run->raised_count > 0)
-        to = put_positions(PUT_KEY(to, "],\"raised\":["), run->raised, run->raised_count);
+        to = put_positions(PUT_KEY(to, "],\"raised\":["), run->raised,
+                           run->raised_count);
     if (run->resumed_count > 0)
-        to = put_positions(PUT_KEY(to, "],\"resumed\":["), run->resumed, run->resumed_count);
+        to = put_positions(PUT_KEY(to, "],\"resumed\":["), run->resumed,
+                           run->resumed_count);
     *to++ = ']';
     sp_buffer_advance(b, (size_t)(to - start));
 }

@@ -9,9 +9,9 @@
 #include "base/clock.h"
 
 #define RESERVE_FIRST (64u << 10)
-#define RESERVE_STEP (1u << 20)
-#define RETRY_NS 50000000u
-#define NOT_KNOWN UINT64_MAX
+#define RESERVE_STEP  (1u << 20)
+#define RETRY_NS      50000000u
+#define NOT_KNOWN     UINT64_MAX
 
 int sp_sink_init(struct sp_sink *s, int fd)
 {
@@ -49,7 +49,8 @@ static bool set_aside(struct sp_sink *s, uint64_t up_to)
     for (size_t i = 0; i < 2; i++) {
         int done;
         do
-            done = fallocate(s->fd, FALLOC_FL_KEEP_SIZE, (off_t)s->reserved, (off_t)sizes[i]);
+            done = fallocate(s->fd, FALLOC_FL_KEEP_SIZE, (off_t)s->reserved,
+                             (off_t)sizes[i]);
         while (done < 0 && errno == EINTR);
         if (done == 0) {
             s->reserved += sizes[i];

@@ -21,12 +21,13 @@
 #define SP_SINK_MARGIN (64u << 10)
 
 struct sp_sink {
-    int fd; /* owned; -1: everything is accepted and dropped */
+    int fd;       /* owned; -1: everything is accepted and dropped */
     char *buffer; /* owned, SP_SINK_BUFFER bytes, starts at a line; NULL with fd -1 */
     size_t used;
-    uint64_t written;  /* bytes in the file */
-    uint64_t reserved; /* the file has blocks up to this offset; UINT64_MAX: not known */
-    bool full;         /* the last attempt to get room failed */
+    uint64_t written; /* bytes in the file */
+    uint64_t
+        reserved; /* the file has blocks up to this offset; UINT64_MAX: not known */
+    bool full;    /* the last attempt to get room failed */
     uint64_t tried_ns; /* when */
     int err;           /* errno of the last failure */
 };

@@ -16,18 +16,18 @@
 
 /* `,"bytes":` ... `,"digest":"` 64 `","chain":"` 64 `"}`, with at most 20 digits. */
 #define DIGEST_PART ",\"digest\":\""
-#define CHAIN_PART "\",\"chain\":\""
-#define SEAL_FIXED                                                                      \
+#define CHAIN_PART  "\",\"chain\":\""
+#define SEAL_FIXED                                                                     \
     (sizeof DIGEST_PART - 1 + SP_CHAIN_HEX + sizeof CHAIN_PART - 1 + SP_CHAIN_HEX + 2)
 
 struct check {
     struct sp_verify *out;
     struct sp_chain chain;
-    uint64_t line;        /* of the line in hand, from 1 */
-    uint64_t offset;      /* of the line in hand */
-    uint64_t seq;         /* expected next */
-    uint64_t t_ns;        /* of the line before */
-    uint64_t block_line;  /* where the open block begins */
+    uint64_t line;       /* of the line in hand, from 1 */
+    uint64_t offset;     /* of the line in hand */
+    uint64_t seq;        /* expected next */
+    uint64_t t_ns;       /* of the line before */
+    uint64_t block_line; /* where the open block begins */
     uint64_t block_start;
     uint64_t events_sound;
     bool ended;
@@ -76,29 +76,33 @@ static bool read_seal(const char *line, size_t size, struct seal *ret_seal)
         memcmp(p - (sizeof key - 1), key, sizeof key - 1) != 0)
         return false;
     *ret_seal = (struct seal){.covered = (size_t)(p - line) - (sizeof key - 1),
-                              .bytes = bytes, .digest = digest, .chain = chain};
+                              .bytes = bytes,
+                              .digest = digest,
+                              .chain = chain};
     return true;
 }
 
 /* `line` and what is before it since `*hashed` closes a block. */
-static int check_seal(struct check *c, const char *line, size_t size, const char **hashed)
+static int check_seal(struct check *c, const char *line, size_t size,
+                      const char **hashed)
 {
     struct seal seal;
     if (!read_seal(line, size, &seal))
         return altered(c, 0, "the line does not end with bytes, digest and chain");
     if (seal.bytes != c->offset + seal.covered)
-        return altered(c, seal.covered, "the number of bytes is not where the line stands");
+        return altered(c, seal.covered,
+                       "the number of bytes is not where the line stands");
     sp_chain_add(&c->chain, *hashed, (size_t)(line + seal.covered - *hashed));
     *hashed = line + seal.covered;
     struct sp_chain_link link;
     sp_chain_close(&c->chain, &link);
     if (memcmp(link.digest, seal.digest, SP_CHAIN_HEX) != 0) {
         c->out->code = SP_VERIFY_ALTERED;
-        return sp_fault_set(&c->out->fault, c->block_line, c->block_start,
-                            "the block of lines %" PRIu64 " to %" PRIu64 ", bytes %" PRIu64
-                            " to %" PRIu64 ", does not have the digest that line %" PRIu64
-                            " says",
-                            c->block_line, c->line, c->block_start, seal.bytes, c->line);
+        return sp_fault_set(
+            &c->out->fault, c->block_line, c->block_start,
+            "the block of lines %" PRIu64 " to %" PRIu64 ", bytes %" PRIu64
+            " to %" PRIu64 ", does not have the digest that line %" PRIu64 " says",
+            c->block_line, c->line, c->block_start, seal.bytes, c->line);
     }
     if (memcmp(link.chain, seal.chain, SP_CHAIN_HEX) != 0)
         return altered(c, (size_t)(seal.chain - line),
@@ -111,7 +115,8 @@ static int check_seal(struct check *c, const char *line, size_t size, const char
 
 /* ---- lines ----------------------------------------------------------------------------------- */
 
-static bool find_uint(const char *line, size_t size, const char *key, uint64_t *ret_value)
+static bool find_uint(const char *line, size_t size, const char *key,
+                      uint64_t *ret_value)
 {
     const char *text;
     size_t length;
@@ -119,7 +124,8 @@ static bool find_uint(const char *line, size_t size, const char *key, uint64_t *
            sp_grammar_uint(text, length, ret_value);
 }
 
-static int check_first(struct check *c, const struct sp_head *h, const char *line, size_t size)
+static int check_first(struct check *c, const struct sp_head *h, const char *line,
+                       size_t size)
 {
     uint64_t format;
     if (h->kind != SP_KIND_START)
@@ -131,7 +137,8 @@ static int check_first(struct check *c, const struct sp_head *h, const char *lin
     return 0;
 }
 
-static int check_lost(struct check *c, const struct sp_head *h, const char *line, size_t size)
+static int check_lost(struct check *c, const struct sp_head *h, const char *line,
+                      size_t size)
 {
     uint64_t count;
     uint64_t missing = 0;
@@ -139,13 +146,15 @@ static int check_lost(struct check *c, const struct sp_head *h, const char *line
         return altered(c, 0, "a lost line without its count");
     find_uint(line, size, "missing", &missing);
     if (h->seq < missing || h->seq - missing != c->seq)
-        return altered(c, 0, "the numbers that are missing are not those that were lost");
+        return altered(c, 0,
+                       "the numbers that are missing are not those that were lost");
     c->out->lost += count;
     c->seq += missing;
     return 0;
 }
 
-static int check_order(struct check *c, const struct sp_head *h, const char *line, size_t size)
+static int check_order(struct check *c, const struct sp_head *h, const char *line,
+                       size_t size)
 {
     if (c->ended)
         return altered(c, 0, "something follows the end");
@@ -158,8 +167,9 @@ static int check_order(struct check *c, const struct sp_head *h, const char *lin
     if (h->kind == SP_KIND_LOST && check_lost(c, h, line, size) < 0)
         return -1;
     if (h->seq != c->seq)
-        return altered(c, 0, h->seq > c->seq ? "numbers are missing before this line"
-                                             : "this line's number was there before");
+        return altered(c, 0,
+                       h->seq > c->seq ? "numbers are missing before this line"
+                                       : "this line's number was there before");
     if (h->t_ns < c->t_ns)
         return altered(c, 0, "time runs backwards");
     c->seq += h->count;
@@ -167,7 +177,8 @@ static int check_order(struct check *c, const struct sp_head *h, const char *lin
     return 0;
 }
 
-static int check_line(struct check *c, const char *line, size_t size, const char **hashed)
+static int check_line(struct check *c, const char *line, size_t size,
+                      const char **hashed)
 {
     struct sp_head head;
     size_t bad;
@@ -228,8 +239,9 @@ static void conclude(struct check *c, size_t left)
     } else {
         v->code = SP_VERIFY_CUT;
         sp_fault_set(&v->fault, v->blocks == 0 ? 1 : c->block_line + 1, c->block_start,
-                     v->blocks == 0 ? "there is neither a checkpoint nor an end"
-                                    : "sound up to the last checkpoint, but there is no end");
+                     v->blocks == 0
+                         ? "there is neither a checkpoint nor an end"
+                         : "sound up to the last checkpoint, but there is no end");
     }
 }
 

@@ -18,11 +18,12 @@ enum sp_verify_code {
 
 struct sp_verify {
     enum sp_verify_code code;
-    struct sp_fault fault; /* line and byte: the first that is wrong; CUT: the first that no
+    struct sp_fault
+        fault;       /* line and byte: the first that is wrong; CUT: the first that no
                               checkpoint covers; SOUND: lines and bytes of the whole */
-    uint64_t events;   /* seq numbers that are accounted for, in what is sound */
-    uint64_t lost;     /* events that `lost` lines tell of */
-    uint64_t blocks;   /* whose digest is right */
+    uint64_t events; /* seq numbers that are accounted for, in what is sound */
+    uint64_t lost;   /* events that `lost` lines tell of */
+    uint64_t blocks; /* whose digest is right */
 };
 
 /* By name ("-": standard input), or from an open descriptor, which stays open and is read from

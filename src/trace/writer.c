@@ -11,7 +11,7 @@
 #include "trace/sink.h"
 
 #define CHECKPOINT_BYTES (1u << 20)
-#define CHECKPOINT_NS 1000000000u
+#define CHECKPOINT_NS    1000000000u
 
 /* A line buffer that grew beyond this for one long line is given back. */
 #define LINE_KEPT (256u << 10)
@@ -33,13 +33,13 @@ struct sp_trace_writer {
     struct sp_buffer line; /* the event that is begun */
     struct sp_losses losses;
     enum state state;
-    enum sp_kind kind; /* of the event that is begun */
-    bool silent;       /* neither stored nor listened to: lines are not even made */
-    uint64_t seq;      /* of the next event */
-    uint64_t missing;  /* seq numbers before it that are in no line */
-    uint64_t t_ns;     /* of the last line */
-    uint64_t block_start;    /* offset */
-    uint64_t block_t_ns;     /* t of the first line after the checkpoint */
+    enum sp_kind kind;    /* of the event that is begun */
+    bool silent;          /* neither stored nor listened to: lines are not even made */
+    uint64_t seq;         /* of the next event */
+    uint64_t missing;     /* seq numbers before it that are in no line */
+    uint64_t t_ns;        /* of the last line */
+    uint64_t block_start; /* offset */
+    uint64_t block_t_ns;  /* t of the first line after the checkpoint */
     uint64_t block_clock_ns; /* the clock then */
     uint64_t block_seq;      /* seq after the checkpoint */
     uint64_t lost;
@@ -50,7 +50,8 @@ int sp_trace_writer_new(int fd, const struct sp_trace_options *options,
                         struct sp_trace_writer **ret_writer, struct sp_error *reterr)
 {
     /* libsodium's state wants an alignment that calloc does not give. */
-    struct sp_trace_writer *w = aligned_alloc(_Alignof(struct sp_trace_writer), sizeof *w);
+    struct sp_trace_writer *w =
+        aligned_alloc(_Alignof(struct sp_trace_writer), sizeof *w);
     if (w == NULL)
         return sp_fail(reterr, SP_E_TRACE, "no memory to write a trace");
     *w = (struct sp_trace_writer){0};
@@ -302,14 +303,16 @@ static void begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer la
 void sp_trace_begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer layer,
                     uint64_t t_ns, int pid, int tid)
 {
-    SP_BUG_ON((unsigned)kind >= SP_KIND_COUNT || kind == SP_KIND_RUN || kind == SP_KIND_LOST ||
-              kind == SP_KIND_CHECKPOINT || kind == SP_KIND_END);
+    SP_BUG_ON((unsigned)kind >= SP_KIND_COUNT || kind == SP_KIND_RUN ||
+              kind == SP_KIND_LOST || kind == SP_KIND_CHECKPOINT ||
+              kind == SP_KIND_END);
     begin(w, kind, layer, t_ns, pid, tid);
     if (kind == SP_KIND_START)
         sp_trace_uint(w, "format", SP_TRACE_VERSION);
 }
 
-void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text, size_t size)
+void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text,
+                   size_t size)
 {
     if (w->silent)
         return;
@@ -343,7 +346,8 @@ void sp_trace_bool(struct sp_trace_writer *w, const char *key, bool value)
     sp_trace_json(w, key, value ? "true" : "false", value ? 4 : 5);
 }
 
-void sp_trace_json(struct sp_trace_writer *w, const char *key, const char *json, size_t size)
+void sp_trace_json(struct sp_trace_writer *w, const char *key, const char *json,
+                   size_t size)
 {
     if (w->silent)
         return;
@@ -378,8 +382,8 @@ static void end(struct sp_trace_writer *w, enum sp_kind kind, uint64_t count)
     }
     sp_buffer_append(&w->line, "}\n", 2);
     /* After something was lost, nothing is stored before a line has told of it. */
-    if (w->missing == 0 && !w->line.failed && has_room(w, w->line.size, is_vital(kind)) &&
-        store(w, count))
+    if (w->missing == 0 && !w->line.failed &&
+        has_room(w, w->line.size, is_vital(kind)) && store(w, count))
         checkpoint_if_due(w);
     else
         swallow(w, count);
@@ -428,7 +432,8 @@ void sp_trace_flush(struct sp_trace_writer *w, bool force)
         return;
     if (w->missing > 0)
         tell_losses(w, ORDINARY);
-    const bool due = sp_clock_ns() - w->block_clock_ns >= w->options.checkpoint_interval_ns;
+    const bool due =
+        sp_clock_ns() - w->block_clock_ns >= w->options.checkpoint_interval_ns;
     const bool any = w->seq > w->block_seq || w->losses.count > 0;
     if (any && w->missing == 0 && (force || due))
         checkpoint(w);
@@ -472,10 +477,12 @@ int sp_trace_finish(struct sp_trace_writer *w, struct sp_error *reterr)
     const size_t covered = w->line.size;
     close_block(w);
     if (w->line.failed)
-        return sp_fail(reterr, SP_E_TRACE, "the trace's end is longer than a line may be");
+        return sp_fail(reterr, SP_E_TRACE,
+                       "the trace's end is longer than a line may be");
     if (w->missing > 0 || !store_closed(w, covered) || !sp_sink_finish(&w->sink)) {
         errno = w->sink.err;
-        return sp_fail_errno(reterr, SP_E_TRACE, "the trace's end could not be written");
+        return sp_fail_errno(reterr, SP_E_TRACE,
+                             "the trace's end could not be written");
     }
     return 0;
 }

@@ -27,10 +27,12 @@
 #include "trace/format.h"
 
 struct sp_trace_options {
-    uint64_t size_max_bytes;         /* 0: no cap. The last lines may pass it by a little */
-    uint64_t checkpoint_bytes;       /* a checkpoint at the latest after so many bytes; 0: 1 MiB */
+    uint64_t size_max_bytes; /* 0: no cap. The last lines may pass it by a little */
+    uint64_t
+        checkpoint_bytes; /* a checkpoint at the latest after so many bytes; 0: 1 MiB */
     uint64_t checkpoint_interval_ns; /* ... and so much time; 0: 1 s */
-    void (*on_line)(void *context, const char *line, size_t size); /* each line that is stored,
+    void (*on_line)(void *context, const char *line,
+                    size_t size); /* each line that is stored,
                                         with its newline; with fd -1 each line. NULL: nobody
                                         listens */
     void *context;
@@ -41,7 +43,8 @@ struct sp_trace_writer;
 /* Takes `fd` (open for writing, empty) on success. fd -1: nothing is stored, events are
  * counted and go to on_line. `options` NULL: all defaults. */
 int sp_trace_writer_new(int fd, const struct sp_trace_options *options,
-                        struct sp_trace_writer **ret_writer, struct sp_error *reterr) SP_MUST_CHECK;
+                        struct sp_trace_writer **ret_writer, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 /* NULL accepted; closes fd. What is buffered and not flushed is dropped. */
 void sp_trace_writer_free(struct sp_trace_writer *w);
@@ -49,12 +52,15 @@ void sp_trace_writer_free(struct sp_trace_writer *w);
 /* Begins an event. One of kind `start` gets its `"format":1` by this. */
 void sp_trace_begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer layer,
                     uint64_t t_ns, int pid, int tid);
-void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text, size_t size);
-void sp_trace_string(struct sp_trace_writer *w, const char *key, const char *text); /* NULL: left out */
+void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text,
+                   size_t size);
+void sp_trace_string(struct sp_trace_writer *w, const char *key,
+                     const char *text); /* NULL: left out */
 void sp_trace_int(struct sp_trace_writer *w, const char *key, int64_t value);
 void sp_trace_uint(struct sp_trace_writer *w, const char *key, uint64_t value);
 void sp_trace_bool(struct sp_trace_writer *w, const char *key, bool value);
-void sp_trace_json(struct sp_trace_writer *w, const char *key, const char *json, size_t size); /* ours, well-formed */
+void sp_trace_json(struct sp_trace_writer *w, const char *key, const char *json,
+                   size_t size); /* ours, well-formed */
 
 /* Whole members, `"a":1,"b":2`: ours, well-formed, without a comma in front. */
 void sp_trace_members(struct sp_trace_writer *w, const char *members, size_t size);
