@@ -5,7 +5,7 @@
  *     -o FILE    where the lines go (default: standard output)
  *     -s FOLDER  folder of the stub and the agents
  *     -c LEVEL   call tracing: off, first, folded, all
- *     -p FOLDER  a folder of {python}; may be repeated
+ *     -p START   how paths of {python} begin; may be repeated
  *     -P FILE    the program as its code names it
  *     -i NAME    imports of NAME by reviewed code are denied; may be repeated
  *     -n         the network is denied
@@ -13,8 +13,8 @@
  *     -w WORDS   size of the ring, a power of two
  *     -r         read-only opens are announced, not told (config.opens)
  *
- * What a line is about stands under "row": hello, ask, lookup, event, slot, word, fold, lost,
- * function, exit.
+ * What a line is about stands under "row": hello, ask, lookup, event, slot, call, word, fold,
+ * tamper, lost, function, exit.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -127,7 +127,7 @@ static void print_body(const char *row, struct lane *lane,
 {
     if (event->kind >= SP_KIND_COUNT)
         fail("kind");
-    fprintf(out, "{\"row\":\"%s\",\"pid\":%d,\"tid\":%u,\"kind\":\"%s\",\"side\":%s", row,
+    fprintf(out, "{\"row\":\"%s\",\"pid\":%d,\"tid\":%u,\"kind\":\"%s\",\"unannounced\":%s", row,
             lane->pid, event->tid, sp_kind_name(event->kind),
             event->flags & SP_EVENT_NATIVE ? "true" : "false");
     if (event->flags & SP_EVENT_TEXT)
@@ -170,6 +170,18 @@ static void take_message(struct lane *lane, unsigned type, size_t size)
     case SP_MSG_LOST:
         fprintf(out, "{\"row\":\"lost\",\"pid\":%d,\"count\":%llu}\n", lane->pid,
                 (unsigned long long)first);
+        break;
+    case SP_MSG_CALL: {
+        struct sp_ring_call call;
+        memcpy(&call, message, sizeof call);
+        fprintf(out, "{\"row\":\"call\",\"pid\":%d,\"tid\":%u,\"id\":%u,\"caller\":%u}\n",
+                lane->pid, call.tid, call.callee, call.caller);
+        break;
+    }
+    case SP_MSG_TAMPER:
+        fprintf(out, "{\"row\":\"tamper\",\"pid\":%d,\"text\":", lane->pid);
+        print_text(message, strnlen((const char *)message, size));
+        fputs("}\n", out);
         break;
     default:
         fail("message type");

@@ -40,7 +40,7 @@ def test_native_read_is_told_once(guest, tmp_path):
     )
     outcome = guest(code)
     told = outcome.of("open", path="data")
-    assert [one["side"] for one in told] == [True, True, False]  # marked native: the first two
+    assert [one["unannounced"] for one in told] == [True, True, False]
     assert any(one.get("at_line") == 4 for one in told)
 
 
@@ -178,3 +178,27 @@ def test_subinterpreter_is_seen(guest):
     assert outcome.code == 0, outcome.stderr
     assert outcome.of("import", module="colorsys")
     assert len(outcome.of("open", path="script.py")) == 2
+
+
+def test_subinterpreters_at_work_in_threads(guest):
+    code = (
+        "try:\n    import _xxsubinterpreters as i\n"
+        "except ImportError:\n    import _interpreters as i\n"
+        "import threading, os\n"
+        "work = '''\n"
+        "import colorsys\n"
+        "for _ in range(300):\n    open('script.py').close(); import colorsys; eval('1')\n'''\n"
+        "def f():\n"
+        "    x = i.create(); i.run_string(x, work); i.destroy(x)\n"
+        "def g():\n"
+        "    for _ in range(300):\n"
+        "        import colorsys; open('script.py').close(); eval('2'); threading.get_ident()\n"
+        "ts = [threading.Thread(target=t) for t in (f, g, f, g)]\n"
+        "[t.start() for t in ts]; [t.join() for t in ts]\n"
+        "pid = os.fork()\n"
+        "if not pid: open('script.py').close(); os._exit(0)\n"
+        "os.waitpid(pid, 0); print('done')\n"
+    )
+    outcome = guest(code)
+    assert outcome.stdout == "done\n", outcome.stderr
+    assert len(outcome.of("open", path="script.py", unannounced=False)) >= 1201

@@ -66,9 +66,10 @@ def plain(python, code, *flags, env=None, folder=None):
     )
 
 
+@pytest.mark.parametrize("calls", ["off", "first", "folded", "all"])
 @pytest.mark.parametrize("flags", [(), ("-I", "-S"), ("-X", "dev"), ("-E", "-s", "-O")])
-def test_program_sees_no_difference(guest, python, tmp_path, flags):
-    outcome = guest(LOOK, flags=flags)
+def test_program_sees_no_difference(guest, python, tmp_path, flags, calls):
+    outcome = guest(LOOK, "-c", calls, flags=flags)
     bare = plain(python, tmp_path / "script.py", *flags, folder=tmp_path)
     assert strip(outcome.stdout) == strip(bare.stdout)
     assert strip(outcome.stderr) == strip(bare.stderr)
@@ -84,6 +85,7 @@ def strip(text):
 @pytest.mark.parametrize(
     ("flags", "env"),
     [
+        (("-X", "faulthandler"), {}),
         ((), {}),
         (("-X", "dev"), {}),
         ((), {"PYTHONDEVMODE": "1"}),
@@ -96,14 +98,15 @@ def strip(text):
 )
 @pytest.mark.parametrize("ending", ["pass", "import sys; sys.exit(3)", "1/0", "import os; os.abort()"])
 def test_ending_is_as_usual(guest, python, tmp_path, flags, env, ending):
-    outcome = guest(ending, flags=flags, env=env)
+    outcome = guest(ending, "-c", "folded", flags=flags, env=env)
     bare = plain(python, tmp_path / "script.py", *flags, env=env)
     expected = bare.returncode if bare.returncode >= 0 else 128 - bare.returncode
     assert outcome.code == expected, outcome.stderr
     assert outcome.told("hello")
 
 
-def test_deep_recursion(guest, python):
+@pytest.mark.parametrize("calls", ["off", "folded"])
+def test_deep_recursion(guest, python, calls):
     if python.version < (3, 11):
         pytest.skip("requires: python3.11, which needs no C stack for a Python call")
     code = (
@@ -115,7 +118,7 @@ def test_deep_recursion(guest, python):
         "    return 1 + g(n - 1)\n"
         "print(g(50000))\n"
     )
-    outcome = guest(code)
+    outcome = guest(code, "-c", calls)
     assert outcome.stdout == "50000\n50000\n"
     assert outcome.of("import", module="colorsys", at_line=8)
 
