@@ -1,9 +1,11 @@
 """What the extension module offers; one section for each C file of src/binding."""
 
 from os import PathLike
-from typing import Any, Union, overload
+from typing import Any, overload
 
-_Source = Union[str, bytes, PathLike[str], PathLike[bytes], int]
+from typing_extensions import TypeAlias
+
+_Source: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | int
 
 # module.c
 

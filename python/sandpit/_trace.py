@@ -7,12 +7,12 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any, Dict, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 from . import _native
 from ._errors import TraceError
 
-Event = Dict[str, Any]
+Event = dict[str, Any]
 
 _COPY_BYTES = 1 << 20
 _FICLONE = 0x40049409  # ioctl_ficlone(2): share the blocks instead of copying them
@@ -40,8 +40,8 @@ class Trace(Sequence[Event]):
 
     Events are read from the file when they are asked for: a long trace costs little
     until then. The runs of calls that `calls="all"` records are given as the single
-    `call` and `return` events they stand for. Not changed by anything done to the file's
-    name; two threads may use one trace.
+    `call` and `return` events they stand for. What happens to the file's name does not
+    matter afterwards. Several threads may use one trace.
 
     Parameters
     ----------

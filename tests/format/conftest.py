@@ -29,7 +29,9 @@ def reader(tmp_path: Path) -> Callable[..., Completed]:
     """Runs `sandpit-trace ARGUMENTS` and returns what it did."""
     program = Path(sys.executable).parent / "sandpit-trace"
 
-    def run(*arguments: object, env: dict[str, str] | None = None, **options: Any) -> Completed:
+    def run(
+        *arguments: object, env: dict[str, str] | None = None, **options: Any
+    ) -> Completed:
         settings: dict[str, Any] = {
             "cwd": tmp_path,
             "env": {**os.environ, "COLUMNS": "80", **(env or {})},

@@ -1,8 +1,8 @@
-"""Make the damaged golden files anew from good.sptrace, and say what is wrong with each.
+"""Make the damaged golden files anew from good.sptrace.
 
     make_golden.py
 
-good.sptrace itself is written by the C test: `trace_test_golden tests/format/golden/good.sptrace`.
+good.sptrace itself is written by the C test `trace_test_golden`, given its path.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def other(lines: Lines) -> Lines:
 
 def lossy(lines: Lines) -> bytes:
     """A sound trace in which two numbers are missing, and said to be."""
-    told = lines[11].replace(b'"reason":"ring-full"', b'"reason":"size-cap","missing":2')
+    told = lines[11].replace(
+        b'"reason":"ring-full"', b'"reason":"size-cap","missing":2'
+    )
     assert b'"missing":2' in told
     kept = [line for line in lines if not line.startswith((b'{"seq":16', b'{"seq":17'))]
     return seal([told if line.startswith(b'{"seq":18') else line for line in kept])

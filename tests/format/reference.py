@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any
 
 SOUND, ALTERED, UNREADABLE, CUT = range(4)
 
@@ -17,7 +18,9 @@ HEAD = re.compile(
     rb'\{"seq":(0|[1-9]\d*),"t":(0|[1-9]\d*),"kind":"([a-z0-9_-]{1,31})",'
     rb'"layer":"([a-z0-9_-]{1,31})","pid":(-?\d+),"tid":(-?\d+)[,}]'
 )
-SEAL = re.compile(rb',"bytes":(\d+),"digest":"([0-9a-f]{64})","chain":"([0-9a-f]{64})"\}\Z')
+SEAL = re.compile(
+    rb',"bytes":(\d+),"digest":"([0-9a-f]{64})","chain":"([0-9a-f]{64})"\}\Z'
+)
 
 Event = dict[str, Any]
 
@@ -126,7 +129,9 @@ def expand(run: Event, functions: dict[int, Event]) -> Iterator[Event]:
         function = functions.get(abs(number))
         if function is not None:
             event["function"] = function["name"]
-            event.update({k: function[k] for k in ("module", "file", "line") if k in function})
+            event.update(
+                {k: function[k] for k in ("module", "file", "line") if k in function}
+            )
             if function.get("native"):
                 event["native"] = True
         for key in ("raised", "resumed"):

@@ -7,10 +7,9 @@ import json
 import make_golden
 import pytest
 import reference
-
 import sandpit
 
-# name: exit code of verify, first bad line, first bad byte; for a sound one, how much there is
+# name: exit code of verify, first bad line and byte; for a sound one, how much there is
 VERIFIED = {
     "good": (0, 16, 3723),
     "lossy": (0, 14, 3465),
@@ -63,7 +62,7 @@ READABLE = sorted(set(VERIFIED) - set(UNREADABLE_AT))
 
 
 def plain(text):
-    """What a decoder that knows nothing of bytes makes of our strings is what we give."""
+    """What any decoder of JSON makes of it."""
     return json.loads(json.dumps(text))
 
 

@@ -38,7 +38,7 @@ def many_events(golden, path):
     data = [lines[0]]
     for i in range(3000):
         for template in (lines[5], lines[7], lines[8]):
-            head, rest = template.split(b',"t":', 1)
+            _, rest = template.split(b',"t":', 1)
             line = b'{"seq":%d,"t":' % len(data) + rest
             line = line.replace(b"data.csv", b"data-%d.csv" % i)
             data.append(line.replace(b"192.0.2.1:443", b"192.0.2.1:%d" % i))
@@ -53,7 +53,10 @@ def test_summary_fits_a_screen(golden, reader, tmp_path, columns):
     lines = done.stdout.splitlines()
     assert len(lines) < 24
     assert max(len(line) for line in lines) <= int(columns)
-    assert any("more: sandpit show --kind violation" in line for line in lines) or columns == "40"
+    assert (
+        any("more: sandpit show --kind violation" in line for line in lines)
+        or columns == "40"
+    )
 
 
 def test_filters_select_by_kind(golden, reader):
@@ -64,7 +67,9 @@ def test_filters_select_by_kind(golden, reader):
 
 def test_filters_select_what_runs_hold(golden, reader):
     done = reader("show", "--kind", "run", "--json", golden("good"))
-    assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == list(range(4, 12))
+    assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == list(
+        range(4, 12)
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,7 +101,9 @@ def test_hostile_names_do_nothing_to_a_terminal(golden, reader, arguments):
         assert harmful not in done.stdout
 
 
-def test_raw_harmful_characters_of_a_foreign_trace_are_escaped(golden, reader, tmp_path):
+def test_raw_harmful_characters_of_a_foreign_trace_are_escaped(
+    golden, reader, tmp_path
+):
     lines = golden("good").read_bytes().splitlines(keepends=True)
     raw = "d\u009b\u202e\x7f\u2066.csv"
     line = lines[5].replace(b"data.csv", raw.encode())
@@ -197,7 +204,9 @@ def test_a_closed_pipe_ends_it_quietly(golden, reader, tmp_path):
     trace = many_events(golden, tmp_path / "many.sptrace")
     reading, writing = os.pipe()
     os.close(reading)
-    done = reader("show", "--json", trace, stdout=writing, stderr=-1, capture_output=False)
+    done = reader(
+        "show", "--json", trace, stdout=writing, stderr=-1, capture_output=False
+    )
     os.close(writing)
     assert done.returncode != 0
 

@@ -7,7 +7,6 @@ import os
 import threading
 
 import pytest
-
 import sandpit
 from sandpit._trace import Trace
 
@@ -39,7 +38,8 @@ def test_trace_index_of_a_wrong_type_is_a_type_error(trace):
 
 
 @pytest.mark.parametrize(
-    "part", [slice(None), slice(2, 9), slice(None, None, -1), slice(20, 2, -3), slice(9, 2)]
+    "part",
+    [slice(None), slice(2, 9), slice(None, None, -1), slice(20, 2, -3), slice(9, 2)],
 )
 def test_trace_slices_are_lists(trace, part):
     assert trace[part] == list(trace)[part]

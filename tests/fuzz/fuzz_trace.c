@@ -12,12 +12,12 @@
 #include "read/summary.h"
 #include "trace/verify.h"
 
-#define DEMAND(cond)                                                                    \
-    do {                                                                                \
-        if (!(cond)) {                                                                  \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                  \
-            abort();                                                                    \
-        }                                                                               \
+#define DEMAND(cond)                                                                   \
+    do {                                                                               \
+        if (!(cond)) {                                                                 \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                 \
+            abort();                                                                   \
+        }                                                                              \
     } while (0)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -17,8 +17,21 @@ static unsigned long inputs;
 
 static void mutate(uint8_t *data, size_t *size)
 {
-    static const char *const tokens[] = {"{", "}", "[", "]", ",", "\"", "\\", "\n", "0", "-1",
-                                         "\\ud800", "4097", "\"kind\":\"run\"", "\xff", "1e999"};
+    static const char *const tokens[] = {"{",
+                                         "}",
+                                         "[",
+                                         "]",
+                                         ",",
+                                         "\"",
+                                         "\\",
+                                         "\n",
+                                         "0",
+                                         "-1",
+                                         "\\ud800",
+                                         "4097",
+                                         "\"kind\":\"run\"",
+                                         "\xff",
+                                         "1e999"};
     for (int changes = 1 + rand() % 4; changes > 0 && *size > 40; changes--) {
         const size_t at = (size_t)rand() % (*size - 20);
         const size_t length = 1 + (size_t)rand() % 16;
@@ -72,8 +85,8 @@ static void run_folder(const char *path)
         return;
     }
     for (struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        if (entry->d_name[0] != '.' &&
-            snprintf(name, sizeof name, "%s/%s", path, entry->d_name) < (int)sizeof name)
+        if (entry->d_name[0] != '.' && snprintf(name, sizeof name, "%s/%s", path,
+                                                entry->d_name) < (int)sizeof name)
             run(name);
     closedir(folder);
 }

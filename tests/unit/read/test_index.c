@@ -38,8 +38,13 @@ static int make_trace(void)
     for (uint64_t i = 0; i < LINES; i++) {
         if (i % 3 == 0) {
             const uint32_t count = 2 + (uint32_t)rand() % 300;
-            sp_trace_run(w, &(struct sp_trace_run){.t_ns = i, .pid = 1, .tid = 1, .count = count,
-                                                   .ids = ids, .dt = dt, .raised = raised,
+            sp_trace_run(w, &(struct sp_trace_run){.t_ns = i,
+                                                   .pid = 1,
+                                                   .tid = 1,
+                                                   .count = count,
+                                                   .ids = ids,
+                                                   .dt = dt,
+                                                   .raised = raised,
                                                    .raised_count = 1});
         } else {
             sp_trace_begin(w, SP_KIND_OPEN, SP_LAYER_KERNEL, i, 1, 1);
@@ -105,15 +110,16 @@ static void test_index_positions_are_all_events_of_the_kind(void **state)
     struct sp_fault fault;
     struct sp_read_event e;
     uint64_t total = 0;
-    static const char *const kinds[] = {"start", "function", "open", "call", "return",
-                                        "checkpoint", "end", "import"};
+    static const char *const kinds[] = {"start",  "function",   "open", "call",
+                                        "return", "checkpoint", "end",  "import"};
     (void)state;
     assert_int_equal(sp_index_open_fd(make_trace(), &x, &fault), 0);
     assert_int_equal(sp_index_build(x, &fault), 0);
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         uint64_t *positions = NULL;
         size_t count = 0;
-        assert_int_equal(sp_index_positions(x, kinds[k], &positions, &count, &fault), 0);
+        assert_int_equal(sp_index_positions(x, kinds[k], &positions, &count, &fault),
+                         0);
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(sp_index_get(x, positions[i], &e, &fault), 0);
             assert_int_equal(e.kind, sp_read_kind_find(kinds[k]));

@@ -34,9 +34,10 @@ static int tear_down(void **state)
 static void test_tape_values_have_their_types(void **state)
 {
     (void)state;
-    assert_int_equal(parse("{\"i\":-5,\"u\":18446744073709551615,\"r\":1.5,\"t\":true,\"n\":null,"
-                           "\"s\":\"text\",\"a\":[1,[2],{\"x\":3}],\"last\":9}"),
-                     SP_TAPE_OK);
+    assert_int_equal(
+        parse("{\"i\":-5,\"u\":18446744073709551615,\"r\":1.5,\"t\":true,\"n\":null,"
+              "\"s\":\"text\",\"a\":[1,[2],{\"x\":3}],\"last\":9}"),
+        SP_TAPE_OK);
     assert_int_equal(tape.nodes[0].type, SP_JSON_OBJECT);
     assert_int_equal(tape.nodes[0].size, 8);
     assert_int_equal(tape.nodes[0].next, tape.count);
@@ -64,7 +65,8 @@ static void test_tape_strings_are_the_bytes_that_were_recorded(void **state)
         {"\\ud83d\\ude00", "\xf0\x9f\x98\x80"},
         {"\\u00e9\\u20ac", "\xc3\xa9\xe2\x82\xac"},
         {"\\ud800x", "\xed\xa0\x80x"},
-        {"\\ud800\\u0041", "\xed\xa0\x80" "A"},
+        {"\\ud800\\u0041", "\xed\xa0\x80"
+                           "A"},
         {"\\udfff", "\xed\xbf\xbf"},
         {"\\\"\\\\\\/\\b\\f\\n\\r\\t", "\"\\/\b\f\n\r\t"},
         {"plain \xc3\xa9", "plain \xc3\xa9"},
@@ -82,9 +84,24 @@ static void test_tape_strings_are_the_bytes_that_were_recorded(void **state)
 static void test_tape_malformed_lines_are_refused(void **state)
 {
     static const char *const cases[] = {
-        "", "x", "[]", "1", "{", "{}}", "{} {}", "{\"a\":01}", "{\"a\":\"\\x\"}",
-        "{\"a\":\"\\u12\"}", "{\"a\":\"\xff\"}", "{\"a\":\"\t\"}", "{\"a\":18446744073709551616}",
-        "{\"a\":[1,]}", "{\"a\":tru}", "{\"a\":nul}", "{\"a\" 1}", "{\"a\":\"x}",
+        "",
+        "x",
+        "[]",
+        "1",
+        "{",
+        "{}}",
+        "{} {}",
+        "{\"a\":01}",
+        "{\"a\":\"\\x\"}",
+        "{\"a\":\"\\u12\"}",
+        "{\"a\":\"\xff\"}",
+        "{\"a\":\"\t\"}",
+        "{\"a\":18446744073709551616}",
+        "{\"a\":[1,]}",
+        "{\"a\":tru}",
+        "{\"a\":nul}",
+        "{\"a\" 1}",
+        "{\"a\":\"x}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -116,10 +133,15 @@ static void test_tape_depth_and_number_of_values_are_bounded(void **state)
 static void test_tape_agrees_with_the_grammar_on_mutated_lines(void **state)
 {
     static const char *const seeds[] = {
-        "{\"a\":[1,-2,3.5e2,true,null,\"x\\u00e9\\udc80\\\"\"],\"b\":{\"c\":\"\xc3\xa9\",\"d\":{}}}",
-        "{}", "{\"a\" : [ 1 , { \"b\" : 2 } ] } ", "{\"a\":\"\\ud83d\\ude00\"}", "{\"a\":1,\"b\":-0}",
+        "{\"a\":[1,-2,3.5e2,true,null,\"x\\u00e9\\udc80\\\"\"],\"b\":{\"c\":"
+        "\"\xc3\xa9\",\"d\":{}}}",
+        "{}",
+        "{\"a\" : [ 1 , { \"b\" : 2 } ] } ",
+        "{\"a\":\"\\ud83d\\ude00\"}",
+        "{\"a\":1,\"b\":-0}",
     };
-    static const char alphabet[] = "{}[],:\"\\019-+.eEtruefalsn u\x01\x7f\x80\xc3\xa9\xed\xf4 \t\r";
+    static const char alphabet[] =
+        "{}[],:\"\\019-+.eEtruefalsn u\x01\x7f\x80\xc3\xa9\xed\xf4 \t\r";
     (void)state;
     srand(1);
     for (int i = 0; i < 200000; i++) {
@@ -127,7 +149,8 @@ static void test_tape_agrees_with_the_grammar_on_mutated_lines(void **state)
         strcpy(buffer, seeds[rand() % (int)(sizeof seeds / sizeof *seeds)]);
         size_t size = strlen(buffer);
         for (int changes = rand() % 4; changes > 0; changes--)
-            buffer[(size_t)rand() % size] = alphabet[(size_t)rand() % (sizeof alphabet - 1)];
+            buffer[(size_t)rand() % size] =
+                alphabet[(size_t)rand() % (sizeof alphabet - 1)];
         if (buffer[0] != '{')
             continue;
         buffer[size] = '\n';
@@ -141,15 +164,16 @@ static void test_tape_agrees_with_the_grammar_on_mutated_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_tape_values_have_their_types, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_tape_strings_are_the_bytes_that_were_recorded,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_tape_values_have_their_types, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_tape_strings_are_the_bytes_that_were_recorded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_tape_malformed_lines_are_refused, set_up,
                                         tear_down),
-        cmocka_unit_test_setup_teardown(test_tape_depth_and_number_of_values_are_bounded,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_tape_agrees_with_the_grammar_on_mutated_lines,
-                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_tape_depth_and_number_of_values_are_bounded, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_tape_agrees_with_the_grammar_on_mutated_lines, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

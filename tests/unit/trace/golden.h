@@ -10,7 +10,8 @@ static inline void golden_start(struct sp_trace_writer *w)
 {
     static const char argv[] = "[\"python3\",\"job.py\"]";
     static const char policy[] = "{\"name\":\"no-network\",\"digest\":\"00\"}";
-    static const char python[] = "{\"path\":\"/usr/bin/python3\",\"version\":\"3.11.7\"}";
+    static const char python[] =
+        "{\"path\":\"/usr/bin/python3\",\"version\":\"3.11.7\"}";
     sp_trace_begin(w, SP_KIND_START, SP_LAYER_SUPERVISOR, 0, 100, 100);
     sp_trace_string(w, "sandpit", "0.1.0");
     sp_trace_uint(w, "time", 1767225600000000000u);
@@ -46,9 +47,15 @@ static inline void golden_run(struct sp_trace_writer *w)
     static const uint32_t dt[] = {0, 250, 90, 12345, 100, 7, 1, 4000000000u};
     static const uint16_t raised[] = {5, 6};
     static const uint16_t resumed[] = {1};
-    sp_trace_run(w, &(struct sp_trace_run){.t_ns = 2000, .pid = 100, .tid = 101, .count = 8,
-                                           .ids = ids, .dt = dt, .raised = raised,
-                                           .raised_count = 2, .resumed = resumed,
+    sp_trace_run(w, &(struct sp_trace_run){.t_ns = 2000,
+                                           .pid = 100,
+                                           .tid = 101,
+                                           .count = 8,
+                                           .ids = ids,
+                                           .dt = dt,
+                                           .raised = raised,
+                                           .raised_count = 2,
+                                           .resumed = resumed,
                                            .resumed_count = 1});
 }
 
@@ -65,7 +72,8 @@ static inline void golden_open(struct sp_trace_writer *w, uint64_t t_ns, const c
 
 static inline uint64_t golden_violation(struct sp_trace_writer *w, uint64_t t_ns)
 {
-    static const char stack[] = "[\"/work/job.py:14 Job.run\",\"/work/job.py:30 <module>\"]";
+    static const char stack[] =
+        "[\"/work/job.py:14 Job.run\",\"/work/job.py:30 <module>\"]";
     sp_trace_begin(w, SP_KIND_VIOLATION, SP_LAYER_KERNEL, t_ns, 100, 100);
     sp_trace_string(w, "category", "network");
     sp_trace_string(w, "operation", "connect");
@@ -86,7 +94,8 @@ static inline uint64_t golden_violation(struct sp_trace_writer *w, uint64_t t_ns
 
 static inline void golden_body(struct sp_trace_writer *w)
 {
-    static const char hostile[] = "/tmp/\xff\"\\\n\x1b[31m\x7f\xc2\x9b\xe2\x80\xa8\xc3\xa9\xf0\x9f\x98\x80";
+    static const char hostile[] =
+        "/tmp/\xff\"\\\n\x1b[31m\x7f\xc2\x9b\xe2\x80\xa8\xc3\xa9\xf0\x9f\x98\x80";
     golden_open(w, 5000, "read", "/work/data.csv", 14);
     golden_open(w, 6000, "write", hostile, sizeof hostile - 1);
     const uint64_t first = golden_violation(w, 7000);

@@ -80,7 +80,8 @@ static void test_grammar_first_bad_byte_is_named(void **state)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         size_t bad = 1000;
         print_message("# %s\n", cases[i].line);
-        assert_false(sp_grammar_check(padded(cases[i].line), strlen(cases[i].line), &bad));
+        assert_false(
+            sp_grammar_check(padded(cases[i].line), strlen(cases[i].line), &bad));
         assert_int_equal(bad, cases[i].bad);
     }
 }

@@ -106,7 +106,8 @@ static void test_full_disk_that_empties_goes_on_with_losses_told(void **state)
     }
 }
 
-static void test_full_disk_without_setting_aside_leaves_whole_lines_and_fails(void **state)
+static void test_full_disk_without_setting_aside_leaves_whole_lines_and_fails(
+    void **state)
 {
     struct sp_error error = {0};
     struct sp_verify v;
@@ -134,7 +135,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_disk_leaves_room_that_was_set_aside_for_the_end),
         cmocka_unit_test(test_full_disk_that_empties_goes_on_with_losses_told),
-        cmocka_unit_test(test_full_disk_without_setting_aside_leaves_whole_lines_and_fails),
+        cmocka_unit_test(
+            test_full_disk_without_setting_aside_leaves_whole_lines_and_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

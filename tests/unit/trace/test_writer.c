@@ -187,9 +187,10 @@ static void test_writer_without_a_file_counts(void **state)
     struct store s = {.fd = -1, .w = w};
     store_start(&s);
     store_open_event(&s, 1);
-    sp_buffer_text(sp_trace_value((sp_trace_begin(w, SP_KIND_FILE, SP_LAYER_KERNEL, 1, 1, 1), w),
-                                  "key"),
-                   "[]");
+    sp_buffer_text(
+        sp_trace_value((sp_trace_begin(w, SP_KIND_FILE, SP_LAYER_KERNEL, 1, 1, 1), w),
+                       "key"),
+        "[]");
     assert_int_equal(sp_trace_end(w), 2);
     sp_trace_lost(w, 3, "ring-full");
     sp_trace_flush(w, true);
@@ -217,8 +218,8 @@ static void listen_to(void *context, const char *line, size_t size)
 static void test_writer_listener_hears_what_is_stored(void **state)
 {
     struct listener l = {0};
-    const struct sp_trace_options options = {.on_line = listen_to, .context = &l,
-                                             .checkpoint_bytes = 1000};
+    const struct sp_trace_options options = {
+        .on_line = listen_to, .context = &l, .checkpoint_bytes = 1000};
     struct store s = store_open(&options);
     (void)state;
     store_start(&s);
@@ -246,7 +247,9 @@ static void test_writer_run_takes_as_many_numbers_as_it_holds(void **state)
         positions[i] = (uint16_t)i;
     }
     store_start(&s);
-    sp_trace_run(s.w, &(struct sp_trace_run){.count = SP_TRACE_RUN_MAX, .ids = ids, .dt = dt,
+    sp_trace_run(s.w, &(struct sp_trace_run){.count = SP_TRACE_RUN_MAX,
+                                             .ids = ids,
+                                             .dt = dt,
                                              .raised = positions,
                                              .raised_count = SP_TRACE_RUN_MAX,
                                              .resumed = positions,
