@@ -5,9 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import json
-import os
-import shutil
-import tempfile
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from ._errors import InternalError, TraceError
 from ._folder import PrivateFolder, WorkFolder
+from ._trace import Trace, load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ._spec import StrPath
-    from ._trace import Trace
 
 Status = Literal[
     "ok",
@@ -147,7 +144,8 @@ class Result:
     status : how it went in one word: `ok`, `error`, `signal`, `timeout`, ...
     exit_code : the number that the command `sandpit run` exits with.
     signal : number of the signal that ended the program, or None.
-    exited_by : `end`, `SystemExit`, `os._exit`, `exec`, `signal` or `killed`.
+    exited_by : `end`, `SystemExit`, `os._exit`, `exec`, `signal` or `killed`; None when
+        that could not be seen.
     reason : one sentence that says why it ended.
     stdout, stderr : what it printed, as text; invalid UTF-8 is replaced.
     stdout_bytes_total, stderr_bytes_total : how much it printed.
@@ -167,7 +165,7 @@ class Result:
     status: Status
     exit_code: int
     signal: int | None
-    exited_by: ExitedBy
+    exited_by: ExitedBy | None
     reason: str
     stdout: str
     stderr: str
@@ -212,8 +210,6 @@ class Result:
         path = self._artifacts.trace
         if path is None:
             return None
-        from ._trace import load
-
         return load(path)
 
     @property
@@ -235,30 +231,13 @@ class Result:
 
         Raises
         ------
-        TraceError : the run kept no trace, or it cannot be read any more.
-        OSError : the file cannot be written.
+        TraceError : the run kept no trace, it cannot be read any more, or the file
+            cannot be written.
         """
-        source = self._artifacts.trace
-        if source is None:
+        trace = self.trace
+        if trace is None:
             raise TraceError("the run kept no trace (trace=False)")
-        target = Path(path)
-        try:
-            descriptor = os.open(source, os.O_RDONLY)
-        except OSError as error:
-            raise TraceError(f"the trace is gone: {error}") from error
-        with open(descriptor, "rb") as reading:
-            handle, name = tempfile.mkstemp(
-                prefix=f".{target.name}.", dir=target.parent
-            )
-            try:
-                with open(handle, "wb") as writing:
-                    shutil.copyfileobj(reading, writing, 1 << 20)
-                os.chmod(name, os.fstat(reading.fileno()).st_mode & 0o777)
-                os.replace(name, target)
-            except BaseException:
-                os.unlink(name)
-                raise
-        return target
+        return trace.save(path)
 
     def read(self, name: str) -> bytes:
         """Read a file that lies in the run's working folder.

@@ -272,7 +272,7 @@ def start(
     ...     _ = run.stdin.write(b"print(6 * 7)")
     ...     run.stdin.close()
     ...     run.wait().stdout
-    '42\n'
+    '42\\n'
     """
     require_platform()
     options = check_options(
@@ -416,7 +416,7 @@ def start_string(
     >>> async def main():
     ...     return await sandpit.start_string("print('hello')", policy="no-network")
     >>> asyncio.run(main()).stdout
-    'hello\n'
+    'hello\\n'
     """
     require_platform()
     options = check_options(

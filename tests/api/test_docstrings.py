@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import sandpit
+from fake_program import TRACE
 
 MODULES = sorted(
     f"sandpit.{one.name}"
@@ -28,6 +29,7 @@ def examples(module):
 @pytest.mark.parametrize("name", ["sandpit", *MODULES])
 def test_docstring_examples_print_what_they_say(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "script.sptrace").write_text(TRACE)
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
     report = []
     for one in examples(importlib.import_module(name)):

@@ -14,6 +14,12 @@ import socket
 import sys
 import time
 
+TRACE = """\
+{"seq":0,"t":0,"kind":"start","layer":"supervisor","pid":1,"tid":1,"format":1}
+{"seq":1,"t":1,"kind":"import","layer":"python","pid":1,"tid":1,"module":"json"}
+{"seq":2,"t":2,"kind":"end","layer":"supervisor","pid":1,"tid":1,"status":"ok"}
+"""
+
 
 def main() -> int:
     connection = socket.socket(fileno=int(sys.argv[2]))
@@ -72,7 +78,7 @@ def say(connection, message):
 def write_trace(spec):
     if spec["trace"]:
         with open(spec["trace"], "w") as stream:
-            stream.write('{"kind": "start"}\n{"kind": "end"}\n')
+            stream.write(TRACE)
 
 
 def echo(connection, spec):
