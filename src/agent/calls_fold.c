@@ -20,7 +20,8 @@ uint32_t sp_folds_generation = 1;
 
 static uint32_t *places; /* by the pair's hash: place in the table + 1 */
 static uint32_t places_mask;
-static uint8_t told[SP_FOLDS_MAX];
+static uint8_t told[SP_FOLDS_MAX]; /* by place: calls told by themselves */
+static uint32_t told_used;
 
 /* ---- stacks --------------------------------------------------------------------------------- */
 
@@ -101,11 +102,11 @@ static void forget_all(void)
 {
     if (places)
         memset(places, 0, (places_mask + 1) * sizeof *places);
-    memset(told, 0, sizeof told);
     sp_folds_generation++;
 }
 
-/* The table is full: what it holds goes through the ring, and it begins anew. */
+/* The table is full: what it holds goes through the ring, and it begins anew. Which pairs have
+ * told their first calls is not known any more, so none does from here on. */
 static void move_out(void)
 {
     struct sp_ring *ring = sp_lane.ring;
@@ -117,12 +118,15 @@ static void move_out(void)
     }
     memset(sp_folds, 0, ring->folds_used * sizeof *sp_folds);
     ring->folds_used = 0;
+    memset(told, TOLD_CALLS, sizeof told);
     forget_all();
 }
 
 void sp_fold_open(void)
 {
     sp_folds = (struct sp_ring_fold *)((uint8_t *)sp_lane.ring + sp_lane.ring->folds_offset);
+    memset(told, 0, told_used);
+    told_used = 0;
     forget_all();
     for (uint32_t i = 0; sp_stack && i < sp_stack->depth; i++)
         sp_stack->calls[i].fold = SP_FOLD_NONE;
@@ -155,6 +159,8 @@ static uint32_t place_of(uint64_t key)
     sp_folds[place] = (struct sp_ring_fold){.caller = (uint32_t)key, .callee = (uint32_t)(key >> 32)};
     __atomic_store_n(&ring->folds_used, place + 1, __ATOMIC_RELEASE);
     places[at] = place + 1;
+    if (place >= told_used)
+        told_used = place + 1;
     return place;
 }
 

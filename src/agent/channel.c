@@ -154,6 +154,11 @@ int64_t sp_channel_open(uint32_t version_hex)
     return fd;
 }
 
+bool sp_channel_degraded(void)
+{
+    return way == WAY_SOCKET;
+}
+
 int64_t sp_call(enum sp_call_op op, uint64_t a1, uint64_t a2, uint64_t a3)
 {
     int64_t result = -ENOSYS;

@@ -15,6 +15,7 @@
 #ifndef SP_AGENT_CHANNEL_H
 #define SP_AGENT_CHANNEL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "ring/ring.h"
@@ -31,6 +32,9 @@ struct sp_channel_request {
 /* Says HELLO (EXEC) and so finds out which way there is. Returns the ring's descriptor, or
  * a negative errno: nobody is there, all later calls return -ENOSYS at once. */
 int64_t sp_channel_open(uint32_t version_hex);
+
+/* Whether calls go over the socket: there is no listener. */
+bool sp_channel_degraded(void);
 
 /* Result or negative errno. Leaves errno alone, repeats when a signal interrupts. Any
  * thread; in a forked child too. */

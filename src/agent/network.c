@@ -1,4 +1,5 @@
 #include "agent/network.h"
+#include "agent/channel.h"
 
 #include <errno.h>
 #include <string.h>
@@ -108,6 +109,8 @@ int sp_network_socket(const char *operation, PyObject *args)
     /* TCP and UDP sockets may be made: what they are used for is what is denied. */
     bool inet = family == AF_INET || family == AF_INET6;
     bool harmless = (inet && (type & 0xf) != SOCK_RAW) || family == AF_UNIX;
+    /* Without the supervisor's eye on what they are used for they cannot be made at all. */
+    harmless = harmless && !sp_channel_degraded();
     return settle(SP_ACT_SOCKET, r, !harmless);
 }
 

@@ -172,6 +172,21 @@ static int make_absolute(struct sp_interpreter *in, struct sp_error *reterr)
     return 0;
 }
 
+/* ".../python3.11" is a 3.11. */
+static void guess_version(struct sp_interpreter *in)
+{
+    char real[PATH_MAX];
+    in->version[0] = '\0';
+    if (realpath(in->path, real) == NULL)
+        return;
+    const char *name = strrchr(real, '/') + 1;
+    const char *at = strncmp(name, "python", 6) == 0 ? name + 6 : "";
+    size_t size = strspn(at, "0123456789.");
+    size += at[size] == 't';
+    if (size > 0 && at[size] == '\0' && size < sizeof in->version && strchr(at, '.') != NULL)
+        memcpy(in->version, at, size + 1);
+}
+
 int sp_interpreter_find(const char *asked, struct sp_interpreter *ret_interpreter,
                         struct sp_error *reterr)
 {
@@ -189,7 +204,9 @@ int sp_interpreter_find(const char *asked, struct sp_interpreter *ret_interprete
         if (code == 0 && !is_elf(in->path))
             code = sp_fail(reterr, SP_E_NOT_FOUND, "'%.300s' starts no interpreter", in->path);
     }
-    if (code == 0)
+    if (code == 0) {
         find_roots(in);
+        guess_version(in);
+    }
     return code;
 }

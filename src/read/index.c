@@ -334,7 +334,7 @@ static int search_lines(struct search *s, struct sp_fault *ret_fault)
     for (uint64_t first = 0;; place.number++) {
         const char *line;
         size_t size;
-        struct sp_head head = {0};
+        struct sp_head head = {.kind_name = ""};
         const int got = read_head(&s->window, &place, &line, &size, &head, ret_fault);
         if (got <= 0)
             return got;

@@ -7,6 +7,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "launch/launch.h"
+
+/* The stub takes it out of the environment before the interpreter starts. */
+#define STRING(x) #x
+#define SETTING(fd) "SANDPIT_CHANNEL=" STRING(fd)
+#define SP_CHANNEL_SETTING SETTING(SP_CHANNEL_FD)
+
 /* As CPython makes it: the current folder before a relative name, nothing else changed. */
 static int absolute_script(const char *script, char to[PATH_MAX], struct sp_error *reterr)
 {
@@ -43,14 +50,14 @@ static int build_arguments(const struct sp_interpreter *interpreter, enum sp_pro
     return 0;
 }
 
-static int build_environment(char *const *environment, const char *stub,
+static int build_environment(char *const *environment, const char *stub, bool channel,
                              struct sp_command_line *command)
 {
     size_t count = 0;
     const char *before = NULL;
     while (environment[count] != NULL)
         count++;
-    command->envp = calloc(count + 2, sizeof *command->envp);
+    command->envp = calloc(count + 3, sizeof *command->envp);
     if (command->envp == NULL)
         return -1;
     size_t n = 0;
@@ -66,14 +73,16 @@ static int build_environment(char *const *environment, const char *stub,
         command->preload = NULL;
         return -1;
     }
-    command->envp[n] = command->preload;
+    command->envp[n++] = command->preload;
+    if (channel)
+        command->envp[n++] = (char *)SP_CHANNEL_SETTING;
     return 0;
 }
 
 int sp_command_build(const struct sp_interpreter *interpreter, enum sp_program kind,
                      const char *value, const char *const *options, size_t options_count,
                      char *const *arguments, size_t arguments_count, char *const *environment,
-                     const char *stub, struct sp_command_line *ret_command,
+                     const char *stub, bool channel, struct sp_command_line *ret_command,
                      struct sp_error *reterr)
 {
     *ret_command = (struct sp_command_line){0};
@@ -84,7 +93,7 @@ int sp_command_build(const struct sp_interpreter *interpreter, enum sp_program k
     }
     if (build_arguments(interpreter, kind, value, options, options_count, arguments,
                         arguments_count, ret_command) != 0 ||
-        build_environment(environment, stub, ret_command) != 0) {
+        build_environment(environment, stub, channel, ret_command) != 0) {
         sp_command_release(ret_command);
         return sp_fail(reterr, SP_E_HOST, "no memory for the command line");
     }

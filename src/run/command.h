@@ -3,6 +3,7 @@
 #define SP_RUN_COMMAND_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -24,12 +25,13 @@ struct sp_command_line {
 
 /* `value` is the script's path, the module's name, the code; NULL for SP_PROGRAM_STDIN.
  * `options` are for the interpreter itself, before the program. `environment` as environ.
- * `stub` is preloaded, before what the caller preloads. SP_E_NOT_FOUND when the script does
+ * `stub` is preloaded, before what the caller preloads; `channel`: it is told of the channel's
+ * descriptor. SP_E_NOT_FOUND when the script does
  * not exist. */
 int sp_command_build(const struct sp_interpreter *interpreter, enum sp_program kind,
                      const char *value, const char *const *options, size_t options_count,
                      char *const *arguments, size_t arguments_count, char *const *environment,
-                     const char *stub, struct sp_command_line *ret_command,
+                     const char *stub, bool channel, struct sp_command_line *ret_command,
                      struct sp_error *reterr) SP_MUST_CHECK;
 void sp_command_release(struct sp_command_line *command);
 

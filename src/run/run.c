@@ -57,6 +57,22 @@ static void take_signals(struct inherited *ret_inherited, sigset_t *ret_set)
     signal(SIGCHLD, SIG_DFL);
 }
 
+/* An interpreter without an agent is refused before anything of it runs. One whose name does
+ * not say its version is found out when its agent does not report in. */
+static int check_agent(const struct sp_run *run, const char *agents, struct sp_error *reterr)
+{
+    char path[PATH_MAX + 64];
+    const char *version = run->interpreter.version;
+    snprintf(path, sizeof path, "%s/sandpit-agent-%s.so", agents, version);
+    if (version[0] == '\0' || !run->plan.needs_agent || access(path, R_OK) == 0)
+        return 0;
+    (void)sp_fail(reterr, SP_E_HOST,
+                  "there is no agent for Python %s ('%.300s'): sandpit doctor lists those there "
+                  "are (to run without one: --allow-degraded agent)",
+                  version, run->interpreter.path);
+    return sp_error_what(reterr, sp_ability_name(SP_ABILITY_AGENT));
+}
+
 /* Everything that needs no process yet. */
 static int prepare(struct sp_run *run, struct sp_error *reterr)
 {
@@ -72,6 +88,8 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
         code = sp_plan_make(run->policy, rq->calls, rq->accepted, &run->plan, reterr);
     if (code == 0)
         code = sp_agents_path(agents, sizeof agents, reterr);
+    if (code == 0)
+        code = check_agent(run, agents, reterr);
     if (code == 0 && rq->trace != NULL)
         code = sp_trace_file_open(rq->trace, &run->trace, reterr);
     if (code == 0 && rq->folder != NULL && chdir(rq->folder) != 0)
@@ -81,7 +99,7 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
     code = sp_command_build(&run->interpreter, rq->kind, rq->value, rq->python_options,
                             rq->python_options_count, rq->arguments, rq->arguments_count,
-                            rq->environment, stub, &run->command, reterr);
+                            rq->environment, stub, !run->plan.listener, &run->command, reterr);
     if (code == 0)
         code = sp_config_build(&run->plan, &run->interpreter, agents, run->command.program,
                                run->trace.fd >= 0, &run->config, reterr);
@@ -97,7 +115,10 @@ static void release(struct sp_run *run)
 
 static void write_start(void *context, struct sp_trace_writer *w, uint32_t python_version)
 {
-    sp_start_record(context, w, python_version);
+    struct sp_run *run = context;
+    if (python_version == 0) /* it began without its agent, which the caller accepted */
+        run->plan.degraded |= 1u << SP_ABILITY_AGENT;
+    sp_start_record(run, w, python_version);
 }
 
 static void on_started(void *context, pid_t pid)

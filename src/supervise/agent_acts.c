@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "supervise/record.h"
-#include "sys/listener.h"
 
 struct by_number {
     uint32_t number;
@@ -27,8 +26,7 @@ static void retire(struct sp_supervisor *s, struct sp_process *process)
     process->lane = NULL;
 }
 
-/* The program's agent has reported in: the record can begin. */
-static void begin(struct sp_supervisor *s, uint32_t python_version)
+void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version)
 {
     s->python_version = python_version;
     s->phase = SP_PHASE_RUNNING;
@@ -54,7 +52,7 @@ static struct sp_answer hello(struct sp_act_call *call)
             parent.lane = NULL;
     } else {
         if (s->phase == SP_PHASE_LOADING)
-            begin(s, (uint32_t)sp_act_arg(call, 2));
+            sp_supervisor_begin(s, (uint32_t)sp_act_arg(call, 2));
         sp_exec_confirm(s, process, true);
     }
     retire(s, process);
@@ -67,12 +65,9 @@ static struct sp_answer hello(struct sp_act_call *call)
 }
 
 /* The agent goes on at once; what it wrote so far is taken meanwhile. */
-static struct sp_answer kick(struct sp_act_call *call)
+static struct sp_answer kick(void)
 {
-    sp_listener_return(call->s->guest.listener, call->n->id, 0);
-    if (call->process->lane != NULL)
-        sp_lane_drain(call->process->lane, call->s->writer, 0);
-    return SP_GONE;
+    return (struct sp_answer){.kind = SP_ANSWER_RETURN, .drain = true};
 }
 
 static struct sp_answer wait_for_room(struct sp_act_call *call)
@@ -190,6 +185,8 @@ static struct sp_answer ask(struct sp_act_call *call)
     struct sp_buffer members;
     sp_buffer_init(&members, 64u << 10);
     act_members(&claim, &members);
+    if (call->s->guest.listener < 0) /* the kernel has not shown us that it was asked at all */
+        sp_buffer_text(&members, members.size > 0 ? ",\"claim\":true" : "\"claim\":true");
     denial.members = &members;
     sp_place_from_claim(&claim, &place);
     sp_record_denial(call, &denial, &place, &explanation);
@@ -272,7 +269,7 @@ struct sp_answer sp_act_agent(struct sp_act_call *call)
     case SP_CALL_HELLO:
         return hello(call);
     case SP_CALL_KICK:
-        return kick(call);
+        return kick();
     case SP_CALL_WAIT:
         return wait_for_room(call);
     case SP_CALL_ASK:

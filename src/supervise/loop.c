@@ -13,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/scope.h"
+#include "supervise/channel.h"
 #include "supervise/record.h"
 #include "sys/listener.h"
 #include "sys/tree.h"
@@ -29,6 +30,7 @@ static char listener_ready;
 static char guest_ready;
 static char signal_ready;
 static char control_ready;
+static char channel_ready;
 
 /* Large; one a process. */
 static struct sp_supervisor the_supervisor;
@@ -193,6 +195,9 @@ static void turn(struct sp_supervisor *s)
         on_signal(s);
     } else if (about == &control_ready) {
         on_control(s);
+    } else if (about == &channel_ready) {
+        if (!sp_channel_take(s))
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->channel, NULL);
     } else if (about == s->relay.streams[0] || about == s->relay.streams[1] ||
                about == s->relay.streams[2] || about == s->relay.streams[3]) {
         sp_relay_move(&s->relay, about);
@@ -248,6 +253,8 @@ static void deliver(struct sp_supervisor *s)
             hurry = true;
         } else if (n > 0 && e.data.ptr == &control_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->is->control, NULL);
+        } else if (n > 0 && e.data.ptr == &channel_ready) {
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->channel, NULL);
         } else if (n > 0 && e.data.ptr == &listener_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.listener, NULL);
         } else if (n > 0 && e.data.ptr == &guest_ready) {
@@ -262,6 +269,13 @@ static void deliver(struct sp_supervisor *s)
 /* Nothing of the run outlives it. */
 static void end_everything(struct sp_supervisor *s)
 {
+    if (s->phase == SP_PHASE_LOADING && s->failure.code == 0 && s->reaped) {
+        bool started = sp_launch_failed(&s->guest, s->is->launch, NULL) == 0;
+        if (started && s->is->needs_agent)
+            sp_supervisor_fail_agent(s);
+        else if (started)
+            sp_supervisor_begin(s, 0);
+    }
     s->phase = s->phase < SP_PHASE_RUNNING ? s->phase : SP_PHASE_ENDING;
     drain_all(s);
     if (!sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, on_killed, s) && s->failure.code == 0)
@@ -375,16 +389,24 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     for (int i = 0; i < 3; i++)
         is->launch->stdio[i] = s->relay.guest[i];
     is->launch->terminal = s->relay.terminal.slave;
-    code = sp_launch(is->launch, &s->guest, reterr);
+    sp_auto_fd channel = -1;
+    if (!is->launch->listener)
+        code = sp_channel_make(s, &channel, reterr);
+    is->launch->channel = channel;
+    if (code == 0)
+        code = sp_launch(is->launch, &s->guest, reterr);
     if (code != 0)
         return code;
+    if (!is->launch->listener)
+        s->phase = SP_PHASE_LOADING; /* nobody tells of its exec */
     /* From here on untrusted code may run: nobody may look into this process. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     sp_relay_start(&s->relay, s->epoll);
     if (s->guest.listener >= 0)
         sp_listener_wake_locally(s->guest.listener);
     if (!watch(s, s->guest.listener, &listener_ready) || !watch(s, s->guest.pidfd, &guest_ready) ||
-        !watch(s, s->signal_fd, &signal_ready) || !watch(s, is->control, &control_ready))
+        !watch(s, s->signal_fd, &signal_ready) || !watch(s, is->control, &control_ready) ||
+        !watch(s, s->channel, &channel_ready))
         return sp_fail_errno(reterr, SP_E_HOST, "cannot watch the program");
     return 0;
 }
@@ -392,7 +414,7 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
 static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
 {
     *s = (struct sp_supervisor){.is = is, .policy = is->policy, .writer = is->writer,
-                                .epoll = -1, .signal_fd = -1};
+                                .epoll = -1, .signal_fd = -1, .channel = -1};
     s->guest = (struct sp_guest){.pidfd = -1, .listener = -1};
     for (int i = 0; i < 3; i++)
         s->relay.guest[i] = -1;
@@ -411,6 +433,7 @@ static void release(struct sp_supervisor *s)
     sp_guest_release(&s->guest);
     sp_close_fd(&s->epoll);
     sp_close_fd(&s->signal_fd);
+    sp_close_fd(&s->channel);
     sp_sockets_release(&s->sockets);
     sp_files_release(&s->files);
     sp_violations_release(&s->violations);

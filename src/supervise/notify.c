@@ -186,6 +186,15 @@ static bool out_of_turn(struct sp_supervisor *s, const struct sp_act_call *call)
     return call->n->data.nr != SP_CALL_NR || sp_act_arg(call, 0) != SP_CALL_HELLO;
 }
 
+void sp_supervisor_fail_agent(struct sp_supervisor *s)
+{
+    (void)sp_fail(&s->failure, SP_E_HOST,
+                  "the interpreter '%.300s' has no agent: it did not report in (sandpit doctor "
+                  "lists the agents; to run without one: --allow-degraded agent)",
+                  s->is->launch->path);
+    sp_error_what(&s->failure, "agent");
+}
+
 static void debug(const struct sp_act_call *call, const struct sp_answer *answer)
 {
     static const char *const kinds[] = {"continue", "return", "refuse", "give", "answered"};
@@ -208,12 +217,12 @@ bool sp_notify(struct sp_supervisor *s)
     /* What is read about the thread from here on is about the one that waits. */
     if (!sp_listener_valid(s->guest.listener, n.id))
         return true;
-    if (out_of_turn(s, &call) && s->is->needs_agent) {
-        (void)sp_fail(&s->failure, SP_E_HOST,
-                      "the interpreter '%s' has no agent: it did not report in",
-                      s->is->launch->path);
-        sp_error_what(&s->failure, "agent");
-        return true;
+    if (out_of_turn(s, &call)) {
+        if (s->is->needs_agent) {
+            sp_supervisor_fail_agent(s);
+            return true;
+        }
+        sp_supervisor_begin(s, 0);
     }
     if (n.data.nr != SP_CALL_NR)
         sp_exec_check(s, call.process);
@@ -221,5 +230,7 @@ bool sp_notify(struct sp_supervisor *s)
     if (s->is->debug)
         debug(&call, &decided);
     answer(s, n.id, decided);
+    if (decided.drain && call.process->lane != NULL)
+        sp_lane_drain(call.process->lane, s->writer, 0);
     return true;
 }

@@ -39,6 +39,7 @@ struct sp_supervisor {
     struct sp_violations refusals; /* under a policy that only traces */
     int epoll;
     int signal_fd;
+    int channel; /* where there is no listener; else -1 */
     enum sp_phase phase;
     uint64_t begun_ns;      /* the program itself began, 0: not yet */
     uint64_t deadline_ns;   /* of the wall limit, 0: none */
@@ -76,6 +77,7 @@ struct sp_answer {
     enum sp_answer_kind kind;
     int64_t value;
     bool close_on_exec; /* GIVE */
+    bool drain;         /* the process's lane, once the caller goes on */
 };
 
 #define SP_CONTINUE ((struct sp_answer){.kind = SP_ANSWER_CONTINUE})
@@ -104,6 +106,9 @@ bool sp_notify(struct sp_supervisor *s);
 /* The process of a thread, met now if it is new; NULL when it is gone. */
 struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
 
+/* The program began without its agent: an error that ends the run. */
+void sp_supervisor_fail_agent(struct sp_supervisor *s);
+
 /* The handlers, by family. Each decides one call. */
 struct sp_answer sp_act_agent(struct sp_act_call *call);    /* agent_acts.c */
 struct sp_answer sp_act_exec(struct sp_act_call *call);     /* exec_acts.c */
@@ -122,6 +127,10 @@ struct sp_answer sp_act_knob(struct sp_act_call *call);
 struct sp_answer sp_act_fcntl(struct sp_act_call *call);
 struct sp_answer sp_act_prctl(struct sp_act_call *call);
 struct sp_answer sp_act_forbidden(struct sp_act_call *call);
+
+/* agent_acts.c: the program runs: the record can begin. python_version 0: its agent has not
+ * reported in. */
+void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version);
 
 /* exec_acts.c: an exec that was let through has succeeded: tells of it. `agent`: it reported
  * in. Does nothing when none is pending. */
