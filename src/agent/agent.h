@@ -33,6 +33,8 @@ struct sp_agent {
     enum sp_calls_level calls;
     bool program; /* the program itself runs (a cpython.run_* event was seen) */
     bool ended;   /* finalisation has begun: no Python object may be touched any more */
+    char file[4096];          /* the program's file as the interpreter names it, "" if none */
+    size_t file_size;
     char package[128];        /* with -m: the named package, "" otherwise */
     size_t package_size;
     PyInterpreterState *main; /* the main interpreter, known from the first audit event on */

@@ -39,6 +39,18 @@ static void take_package(PyObject *args)
     sp_agent.package_size = top;
 }
 
+/* A program that lies under the interpreter's folders is reviewed all the same. */
+static void take_file(PyObject *args)
+{
+    size_t size;
+    const char *name =
+        sp_text_view(PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL, &size);
+    if (size >= sizeof sp_agent.file)
+        return;
+    memcpy(sp_agent.file, name, size);
+    sp_agent.file_size = size;
+}
+
 /* The first cpython.run_* event; start-up files of an interactive session are not it. */
 static int on_run(const char *operation, PyObject *args)
 {
@@ -46,6 +58,8 @@ static int on_run(const char *operation, PyObject *args)
         return 0;
     if (strcmp(operation, "module") == 0)
         take_package(args);
+    if (strcmp(operation, "file") == 0)
+        take_file(args);
     sp_agent.program = true;
     if (sp_lane_ready())
         __atomic_store_n(&sp_lane.ring->started, 1, __ATOMIC_RELEASE);

@@ -237,6 +237,9 @@ static enum sp_origin origin_of(const char *file, size_t size)
     const char *program = sp_agent_text(sp_agent.config->program_offset);
     if (*program && strlen(program) == size && memcmp(file, program, size) == 0)
         return SP_ORIGIN_REVIEWED;
+    if (sp_agent.file_size > 0 && sp_agent.file_size == size &&
+        memcmp(file, sp_agent.file, size) == 0)
+        return SP_ORIGIN_REVIEWED;
     if (starts_with(file, size, "<frozen "))
         return machinery(file, size) ? SP_ORIGIN_MACHINERY : SP_ORIGIN_LIBRARY;
     if (size == 0 || file[0] == '<')

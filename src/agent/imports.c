@@ -212,8 +212,11 @@ static uint64_t sites[SITES];
 static uint64_t site_of(sp_frame *frame, PyObject *name)
 {
     PyCodeObject *code = sp_frame_code(frame);
-    uintptr_t parts[] = {(uintptr_t)code->co_filename, (uintptr_t)sp_frame_position(frame),
-                         (uintptr_t)name, (uintptr_t)code->co_firstlineno};
+    /* Hashes of the texts, not their addresses: text that is compiled and thrown away leaves
+     * its addresses to the next. */
+    uint64_t parts[] = {(uint64_t)PyObject_Hash(code->co_filename),
+                        (uint64_t)sp_frame_position(frame), (uint64_t)PyObject_Hash(name),
+                        (uint64_t)code->co_firstlineno};
     uint64_t hash = 0x9e3779b97f4a7c15u;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         hash = (hash ^ parts[i]) * 0xff51afd7ed558ccdu;
@@ -365,7 +368,7 @@ static bool spread(PyObject *const *args, Py_ssize_t count, PyObject *names, PyO
         for (int i = 0; i < 5; i++)
             if (named(PyTuple_GET_ITEM(names, k), import_arguments[i]))
                 out[i] = args[count + k];
-    return out[0] && PyUnicode_Check(out[0]);
+    return out[0] && PyUnicode_CheckExact(out[0]);
 }
 
 static long level_of(PyObject *level)
@@ -385,10 +388,14 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
                 spread(args, count, names, given);
     uint64_t site = ours ? site_of(frame, given[0]) : 0;
     uint64_t *seen = &sites[site % SITES];
-    if (ours && *seen != site && sp_frame_reviewed(frame)) {
-        if (import_begins(given[0], given[1], given[3], level_of(given[4])) < 0)
+    if (ours && *seen != site) {
+        bool reviewed = sp_frame_reviewed(frame);
+        if (reviewed &&
+            import_begins(given[0], given[1], given[3], level_of(given[4])) < 0)
             return NULL;
-        *seen = site;
+        /* Whose text it is depends on its callers, and is asked each time. */
+        if (reviewed || sp_code_origin(sp_frame_code(frame)) == SP_ORIGIN_LIBRARY)
+            *seen = site;
     }
     uint64_t mark = sp_waiting_mark();
     PyObject *result = PyObject_Vectorcall(real_import, args, (size_t)count, names);

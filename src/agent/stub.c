@@ -35,6 +35,14 @@ static char **find_variable(char **environment)
     return NULL;
 }
 
+/* Whether the path of `size` bytes is the stub's: by the name that it is installed under. */
+static int is_stub(const char *path, size_t size)
+{
+    static const char name[] = "libsandpit-stub.so";
+    return size >= sizeof name - 1 &&
+           memcmp(path + size - (sizeof name - 1), name, sizeof name - 1) == 0;
+}
+
 /* Takes our own name, which stands first, out of the variable; what the user had there
  * stays. The whole text is kept for children. */
 static void take_variable(void)
@@ -43,12 +51,12 @@ static void take_variable(void)
     if (!entry)
         return;
     size_t size = strlen(*entry);
-    if (size >= sizeof sp_stub_preload)
+    size_t ours = strcspn(*entry + VARIABLE_SIZE, ": ");
+    if (size >= sizeof sp_stub_preload || !is_stub(*entry + VARIABLE_SIZE, ours))
         return;
     memcpy(sp_stub_preload, *entry, size + 1);
     sp_stub_preload_size = size;
-    char *rest = *entry + VARIABLE_SIZE;
-    rest += strcspn(rest, ": ");
+    char *rest = *entry + VARIABLE_SIZE + ours;
     if (*rest) {
         rest += strspn(rest, ": ");
         memmove(*entry + VARIABLE_SIZE, rest, strlen(rest) + 1);

@@ -13,8 +13,8 @@
 
 #define MESSAGE_BYTES 1024
 
-/* Of this thread's last lookup; made when first needed. Emulated thread-local storage would
- * need libgcc, and a large static one may not fit: so it is small and on the heap. */
+/* Of this thread's last denied lookup. On the heap, made when first needed: every thread of
+ * every program pays for what is thread-local here. */
 static __thread char *message;
 static __thread int message_code;
 

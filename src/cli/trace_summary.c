@@ -13,7 +13,7 @@
 #include "trace/verify.h"
 
 #define LINES_MAX    23u /* the prompt needs one */
-#define LINES_ENDED  5u
+#define LINES_ENDED  6u
 #define COUNT_COLUMN 14u
 #define LIST_COLUMN  23u
 
@@ -333,6 +333,20 @@ static void put_soundness(struct sp_screen *s, const struct sp_summary *m,
     sp_screen_end(s);
 }
 
+/* The exception that ended the program, unless the reason tells it already. */
+static void put_exception(struct sp_screen *s, const struct sp_summary *m,
+                          struct sp_text reason)
+{
+    if (m->exceptions.count == 0)
+        return;
+    const struct sp_tally_item *last = &m->exceptions.items[m->exceptions.count - 1];
+    if (memmem(reason.data, reason.size, last->text, last->size) != NULL)
+        return;
+    sp_screen_format(s, "  ");
+    sp_screen_text(s, last->text, last->size);
+    sp_screen_end(s);
+}
+
 static void put_ended(struct sp_screen *s, const struct sp_summary *m,
                       const struct outline *o, const struct sp_verify *verify)
 {
@@ -340,19 +354,12 @@ static void put_ended(struct sp_screen *s, const struct sp_summary *m,
     sp_screen_style(s, SP_STYLE_STRONG);
     sp_screen_format(s, "Ended");
     sp_screen_end(s);
-    if (reason.size > 0 || m->exceptions.count == 0) {
-        sp_screen_format(s, "  ");
-        sp_screen_put(s, reason.size > 0 ? reason
-                         : o->ended      ? (struct sp_text){"on its own", 10}
-                                         : (struct sp_text){"not recorded", 12});
-        sp_screen_end(s);
-    } else {
-        const struct sp_tally_item *last =
-            &m->exceptions.items[m->exceptions.count - 1];
-        sp_screen_format(s, "  ");
-        sp_screen_text(s, last->text, last->size);
-        sp_screen_end(s);
-    }
+    sp_screen_format(s, "  ");
+    sp_screen_put(s, reason.size > 0 ? reason
+                     : o->ended      ? (struct sp_text){"on its own", 10}
+                                     : (struct sp_text){"not recorded", 12});
+    sp_screen_end(s);
+    put_exception(s, m, reason);
     put_trouble(s, "limits reached", &m->limits);
     put_trouble(s, "attempts on the tracer", &m->tampers);
     put_trouble(s, "events lost", &m->losses);

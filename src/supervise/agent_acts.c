@@ -129,6 +129,15 @@ static void describe_address(const struct sp_claim *claim, char target[SP_TEXT_M
         snprintf(target, SP_TEXT_MAX + 1, "%s:%lld", address, (long long)port);
 }
 
+static void describe_socket(const struct sp_claim *claim, char target[SP_TEXT_MAX + 1])
+{
+    char family[40];
+    char type[40];
+    copy_text(claim, SP_FIELD_FAMILY, family, sizeof family);
+    copy_text(claim, SP_FIELD_TYPE, type, sizeof type);
+    snprintf(target, SP_TEXT_MAX + 1, "%s %s", family, type);
+}
+
 /* The agent's matcher says no and asks whether it is so. */
 static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_claim *claim,
                   struct sp_denial *denial, char target[SP_TEXT_MAX + 1])
@@ -148,7 +157,10 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_c
                         : kind == SP_KIND_SOCKET        ? "socket"
                         : strncmp(op, "send", 4) == 0 ? "send"
                                                         : "connect";
-    describe_address(claim, target);
+    if (kind == SP_KIND_SOCKET)
+        describe_socket(claim, target);
+    else
+        describe_address(claim, target);
     denial->category = "network";
     denial->verdict = sp_policy_network(policy);
     return denial->verdict.action == SP_DENY;
