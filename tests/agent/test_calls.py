@@ -1,0 +1,485 @@
+"""Calls in the trace: what is counted is what ran, at every level, however it ends."""
+
+from __future__ import annotations
+
+import collections
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import abilities
+import pytest
+from interpreters import Interpreter
+
+COUNTED = """
+import asyncio, threading, _thread, time
+def leaf(x): return x
+def mid(n):
+    for i in range(n): leaf(i)
+def gen(n):
+    for i in range(n): yield leaf(i)
+async def co(n):
+    await asyncio.sleep(0)
+    return leaf(n)
+async def amain():
+    for i in range(50): await co(i)
+def rec(n): return 0 if n == 0 else 1 + rec(n - 1)
+def raises(n):
+    if n: raises(n - 1)
+    raise KeyError(n)
+class Point:
+    def __init__(self, x): self.x = x
+    def __add__(self, other): return Point(self.x + other.x)
+done = []
+def raw():
+    mid(100)
+    done.append(1)
+mid(500)
+list(gen(200))
+asyncio.run(amain())
+rec(700)
+threads = [threading.Thread(target=mid, args=(1000,)) for _ in range(4)]
+for one in threads: one.start()
+for one in threads: one.join()
+for _ in range(3): _thread.start_new_thread(raw, ())
+while len(done) < 3: time.sleep(0.01)
+for i in range(20):
+    try: raises(30)
+    except KeyError: pass
+sum([Point(1)] * 10, Point(0))
+"""
+
+COUNTS = {
+    "<module>": 1,
+    "leaf": 500 + 200 + 50 + 4000 + 300,
+    "mid": 1 + 4 + 3,
+    "gen": 1,
+    "co": 50,
+    "amain": 1,
+    "rec": 701,
+    "raises": 620,
+    "raw": 3,
+    "Point": 1,
+    "Point.__init__": 12,
+    "Point.__add__": 10,
+}
+
+
+@dataclass
+class Traced:
+    """A run: how it ended, and its trace."""
+
+    code: int
+    stdout: str
+    events: list[dict]
+    script: str
+
+    def counts(self) -> dict[str, int]:
+        """Give how often each Python function of the script was called."""
+        counts: collections.Counter[str] = collections.Counter()
+        for one in self.of("call"):
+            if one["file"] == self.script and not one.get("native"):
+                counts[one["function"]] += one.get("count", 1)
+        for name, resumed in self.began():
+            if not resumed:
+                counts[name] += 1
+        return dict(counts)
+
+    def began(self):
+        """Give name and whether it goes on, for each call in runs."""
+        functions = {one["id"]: one for one in self.of("function")}
+        for one in self.of("run"):
+            resumed = set(one.get("resumed", ()))
+            for at, number in enumerate(one["f"]):
+                if number > 0 and functions[number].get("file") == self.script:
+                    yield functions[number]["name"], at in resumed
+
+    def of(self, kind: str) -> list[dict]:
+        return [one for one in self.events if one["kind"] == kind]
+
+
+@pytest.fixture
+def traced(python: Interpreter, tmp_path: Path):
+    """Give a function that runs code under `sandpit run` with calls at a level."""
+    abilities.require("program")
+    from sandpit._program import find_program
+
+    script = tmp_path / "script.py"
+    trace = tmp_path / "trace"
+
+    def run(code: str, level: str, policy: str = "trace-only") -> Traced:
+        script.write_text(code)
+        command = [find_program(), "run", "--quiet", "--policy", policy, "--calls", level]
+        command += ["--python", python.path, "-o", trace, "--", script]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=tmp_path
+        )
+        assert done.stderr == ""
+        with open(trace, encoding="utf-8") as lines:
+            events = [json.loads(line) for line in lines]
+        return Traced(done.returncode, done.stdout, events, str(script))
+
+    return run
+
+
+def plain(python: Interpreter, code: str, folder: Path) -> str:
+    """Give the output of the code under plain python."""
+    script = folder / "script.py"
+    script.write_text(code)
+    return subprocess.run(
+        [python.path, script], capture_output=True, text=True, timeout=120, cwd=folder
+    ).stdout
+
+
+def without_comprehensions(counts: dict[str, int]) -> dict[str, int]:
+    """Before 3.12 they are functions."""
+    return {name: count for name, count in counts.items() if "comp>" not in name}
+
+
+@pytest.mark.parametrize("level", ["folded", "all"])
+def test_counts_are_exact(traced, level):
+    run = traced(COUNTED, level)
+    assert run.code == 0
+    assert without_comprehensions(run.counts()) == COUNTS
+    assert not run.of("lost")
+    assert not run.of("tamper")
+
+
+def test_first_tells_each_function_once(traced):
+    run = traced(COUNTED, "first")
+    assert without_comprehensions(run.counts()) == dict.fromkeys(COUNTS, 1)
+
+
+def test_off_tells_nothing(traced):
+    run = traced(COUNTED, "off")
+    assert not run.of("call") and not run.of("run") and not run.of("function")
+
+
+def test_pair_is_told_three_times_then_counted(traced):
+    run = traced("def f(): pass\ndef g():\n    for i in range(10): f()\ng()\n", "folded")
+    told = [one for one in run.of("call") if one["function"] == "f"]
+    assert [one.get("count", 1) for one in told] == [1, 1, 1, 7]
+    assert [one.get("depth") for one in told] == [2, 2, 2, None]
+    assert {(one["caller"], one["line"], one["file"]) for one in told} == {("g", 1, run.script)}
+    assert 0 < told[-1]["self"] <= told[-1]["total"]
+
+
+def test_generator_counts_once_and_its_resumes_apart(traced):
+    run = traced("def g():\n    for i in range(5): yield i\nprint(sum(g()))\n", "folded")
+    (told, counted) = [one for one in run.of("call") if one["function"] == "g"]
+    assert "count" not in told
+    assert (counted["count"], counted["resumes"]) == (0, 5)
+
+
+def test_raise_and_resume_are_marked_in_runs(traced):
+    code = "def g():\n    yield 1\ndef f():\n    list(g())\n    raise KeyError\ntry: f()\nexcept KeyError: pass\n"
+    run = traced(code, "all")
+    names = {one["id"]: one["name"] for one in run.of("function") if one.get("file") == run.script}
+    marks = []
+    for one in run.of("run"):
+        for at, number in enumerate(one["f"]):
+            if names.get(abs(number)) in ("f", "g"):
+                raised = at in one.get("raised", ())
+                resumed = at in one.get("resumed", ())
+                marks.append((names[abs(number)], number > 0, raised, resumed))
+    assert marks == [
+        ("f", True, False, False),
+        ("g", True, False, False),
+        ("g", False, False, True),
+        ("g", True, False, True),
+        ("g", False, False, False),
+        ("f", False, True, False),
+    ]
+
+
+def test_c_functions_are_told_once_for_each_place(traced, python):
+    if python.version < (3, 12):
+        pytest.skip("from 3.12 on")
+    run = traced("for i in range(5):\n    len('abc')\nlen('x')\n", "folded")
+    told = [(one["line"], one["caller"]) for one in run.of("call") if one["function"] == "len"]
+    assert told == [(2, "<module>"), (3, "<module>")]
+
+
+def test_c_functions_are_in_runs(traced):
+    run = traced("for i in range(5):\n    'abc'.upper()\n", "all")
+    (upper,) = [one["id"] for one in run.of("function") if one["name"] == "str.upper"]
+    calls = [number for one in run.of("run") for number in one["f"] if abs(number) == upper]
+    assert calls == [upper, -upper] * 5
+
+
+def test_imports_of_libraries_are_counted_only(traced):
+    run = traced("import json\njson.dumps([1])\n", "folded")
+    lines = [one for one in run.of("call") if one["file"].endswith("decoder.py")]
+    assert lines and all("count" in one for one in lines)
+    assert any(one["function"] == "dumps" and "count" not in one for one in run.of("call"))
+
+
+def test_qualified_names(traced):
+    code = (
+        "class A:\n    class B:\n        def m(self):\n"
+        "            def inner(): pass\n            inner()\nA.B().m()\n"
+    )
+    names = set(traced(code, "folded").counts())
+    assert {"A.B.m", "A.B.m.<locals>.inner", "A.B", "A"} <= names
+
+
+@pytest.mark.parametrize("level", ["folded", "all"])
+def test_counts_survive_hard_ends_of_children(traced, level):
+    code = (
+        "import os, signal\n"
+        "def leaf(): pass\n"
+        "def work(n):\n    for i in range(n): leaf()\n"
+        "work(10)\n"
+        "for end in (lambda: os._exit(0), lambda: os.kill(os.getpid(), signal.SIGKILL)):\n"
+        "    pid = os.fork()\n"
+        "    if pid == 0:\n        work(1000); end()\n"
+        "    os.waitpid(pid, 0)\n"
+        "work(5)\n"
+        "os._exit(3)\n"
+    )
+    run = traced(code, level)
+    assert run.code == 3
+    assert run.counts()["leaf"] == 2015
+
+
+def test_more_pairs_than_the_table_holds(traced):
+    code = (
+        "N = 300\n"
+        "names = {}\n"
+        "exec('\\n'.join(f'def f{i}(): pass' for i in range(N)), names)\n"
+        "fs = [names[f'f{i}'] for i in range(N)]\n"
+        "def caller(i):\n"
+        "    names = {'fs': fs}\n"
+        "    exec(f'def c{i}():\\n    for f in fs: f()\\n', names)\n"
+        "    return names[f'c{i}']\n"
+        "for round in range(2):\n"
+        "    for i in range(N): caller(i)()\n"
+    )
+    run = traced(code, "folded")
+    counted = sum(
+        one.get("count", 1)
+        for one in run.of("call")
+        if one["function"].startswith("f") and one["file"] == "<string>"
+    )
+    assert counted == 2 * 300 * 300
+    assert not run.of("lost")
+
+
+RECURSION = """
+import sys, threading
+def rec(n): return 0 if n == 0 else 1 + rec(n - 1)
+def lim(n):
+    try: return lim(n + 1)
+    except RecursionError: return n
+if sys.version_info >= (3, 11):
+    sys.setrecursionlimit(101000)
+    print(rec(100000))
+sys.setrecursionlimit(3000)
+print(rec(2500), lim(0))
+sys.setrecursionlimit(200)
+print(lim(0))
+sys.setrecursionlimit(1000)
+nested = []
+for i in range(100000): nested = [nested]
+try: repr(nested)
+except RecursionError: print("repr")
+def deep(n):
+    if n: yield from deep(n - 1)
+    yield n
+print(sum(1 for _ in deep(400)))
+thread = threading.Thread(target=lambda: print(rec(900)))
+thread.start(); thread.join()
+"""
+
+
+@pytest.mark.parametrize("level", ["first", "folded", "all"])
+def test_recursion_ends_where_it_does_under_plain_python(traced, python, tmp_path, level):
+    run = traced(RECURSION, level)
+    assert run.stdout == plain(python, RECURSION, tmp_path)
+    if level != "first":
+        deep = 100001 if python.version >= (3, 11) else 0
+        assert run.counts()["rec"] == deep + 2501 + 901
+
+
+PROFILERS = """
+import cProfile, io, profile, pstats, sys, threading
+def foo(): return len("x")
+def main():
+    for i in range(3): foo()
+def calls(p):
+    text = io.StringIO()
+    pstats.Stats(p, stream=text).print_stats("foo")
+    return [line.split()[0] for line in text.getvalue().splitlines() if line.endswith("(foo)")]
+print(sys.getprofile(), sys.gettrace())
+for kind in cProfile.Profile, profile.Profile:
+    one = kind()
+    one.runcall(main)
+    print(calls(one))
+one = cProfile.Profile(); one.enable(); foo(); one.disable()
+print(calls(one), sys.getprofile())
+seen = []
+def callback(frame, event, arg): seen.append((event, frame.f_code.co_name))
+sys.setprofile(callback)
+print(sys.getprofile() is callback)
+foo()
+sys.setprofile(None)
+print(seen, sys.getprofile())
+lines = []
+def tracer(frame, event, arg):
+    lines.append((event, frame.f_code.co_name))
+    return tracer
+sys.settrace(tracer); foo(); sys.settrace(None)
+print(lines)
+seen.clear()
+threading.setprofile(callback)
+thread = threading.Thread(target=main); thread.start(); thread.join()
+threading.setprofile(None)
+print(seen.count(("call", "foo")))
+main()
+"""
+
+
+@pytest.mark.parametrize("level", ["first", "folded", "all"])
+def test_the_programs_own_profilers_work(traced, python, tmp_path, level):
+    run = traced(PROFILERS, level)
+    assert run.stdout == plain(python, PROFILERS, tmp_path)
+    assert not run.of("tamper")
+    if level != "first":
+        assert run.counts()["foo"] == 3 + 3 + 1 + 1 + 1 + 3 + 3
+
+
+MONITORING = """
+import sys
+m = sys.monitoring
+print(type(m), m.__name__, m.use_tool_id, m.set_events.__doc__)
+print([m.get_tool(i) for i in range(6)], m._all_events() if {quiet} else "")
+taken = []
+for i in range(5):
+    m.use_tool_id(i, "t%d" % i)
+    taken.append(m.get_tool(i))
+print(taken)
+hits = []
+m.register_callback(4, m.events.PY_START, lambda code, offset: hits.append(code.co_name))
+m.set_events(4, m.events.PY_START)
+print(m.get_events(4), m._all_events())
+def foo(): pass
+foo()
+m.set_events(4, 0)
+foo()
+print(hits)
+try: m.use_tool_id(4, "again")
+except ValueError as error: print(error)
+for i in range(5): m.free_tool_id(i)
+print([m.get_tool(i) for i in range(6)])
+"""
+
+
+@pytest.mark.parametrize("level", ["first", "folded", "all"])
+def test_monitoring_seems_to_be_the_programs_own(traced, python, tmp_path, level):
+    if python.version < (3, 12):
+        pytest.skip("from 3.12 on")
+    code = MONITORING.format(quiet=True)
+    run = traced(code, level)
+    assert normal(run.stdout) == normal(plain(python, code, tmp_path))
+    assert not run.of("tamper")
+    assert run.counts()["foo"] == (1 if level == "first" else 2)
+
+
+def normal(text: str) -> str:
+    """Leave out the number of the tool that stands for ours: it is a set of bits."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("1 {"))
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        "m.set_events(i, 0)",
+        "m.free_tool_id(i)",
+        "m.register_callback(i, m.events.PY_START, None)",
+        "m.set_local_events(i, leaf.__code__, 0)",
+        "m.restart_events()",
+    ],
+)
+@pytest.mark.parametrize("level", ["folded", "all"])
+def test_monitoring_cannot_be_switched_off(traced, python, level, attempt):
+    if python.version < (3, 12):
+        pytest.skip("from 3.12 on")
+    code = (
+        "import sys\nm = sys.monitoring\ndef leaf(): pass\nleaf()\n"
+        f"for i in range(6):\n    try: {attempt}\n    except ValueError: pass\n"
+        "for i in range(100): leaf()\n"
+    )
+    run = traced(code, level)
+    assert run.counts()["leaf"] == 101
+    noted = [one["what"] for one in run.of("tamper")]
+    assert len(noted) == ("restart" not in attempt)
+
+
+def test_tracer_is_not_among_the_collectors_objects(traced, python, tmp_path):
+    code = (
+        "import gc\n"
+        "print(sorted({type(one).__name__ for one in gc.get_objects()}))\n"
+        "print(sum(type(one).__name__ == 'builtin_function_or_method'"
+        " and one.__name__ == 'callback' for one in gc.get_objects()))\n"
+    )
+    run = traced(code, "all")
+    assert run.stdout == plain(python, code, tmp_path)
+
+
+def test_stack_of_a_native_act_is_read_from_outside(traced):
+    code = (
+        "import ctypes, threading\n"
+        "libc = ctypes.CDLL(None)\n"
+        "def dial(n):\n"
+        "    if n:\n"
+        "        return dial(n - 1)\n"
+        "    s = libc.socket(2, 1, 0)\n"
+        "    libc.connect(s, b'\\2\\0\\0\\120\\1\\2\\3\\4' + b'\\0' * 8, 16)\n"
+        "def gen():\n"
+        "    yield dial(1)\n"
+        "thread = threading.Thread(target=lambda: list(gen()))\n"
+        "thread.start(); thread.join()\n"
+    )
+    run = traced(code, "off", policy="no-network")
+    (told,) = [one for one in run.of("violation") if one.get("operation") == "connect"]
+    assert told["at"] == f"{run.script}:7"
+    places = [line.split()[0].rpartition(":")[2] for line in told["stack"][:4]]
+    assert places == ["7", "5", "9", "10"]
+    assert [line.split()[1] for line in told["stack"][:3]] == ["dial", "dial", "gen"]
+
+
+def test_subinterpreters_are_traced_or_counted_as_lost(traced, python):
+    if python.version >= (3, 13):
+        pytest.skip("no way in without a Python module")
+    code = (
+        "import _xxsubinterpreters as sub\n"
+        "one = sub.create()\n"
+        "sub.run_string(one, 'def f(): pass\\nfor i in range(50): f()\\n')\n"
+        "sub.destroy(one)\n"
+    )
+    run = traced(code, "folded")
+    counts = [one.get("count", 1) for one in run.of("call") if one["function"] == "f"]
+    assert run.code == 0
+    assert sum(counts) == 50 or run.of("lost")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux")
+def test_threads_of_a_run_are_told_apart(traced):
+    code = (
+        "import threading\n"
+        "def f(): pass\n"
+        "def work():\n    for i in range(200): f()\n"
+        "threads = [threading.Thread(target=work) for _ in range(3)]\n"
+        "for one in threads: one.start()\n"
+        "for one in threads: one.join()\n"
+    )
+    run = traced(code, "all")
+    functions = {one["id"]: one["name"] for one in run.of("function")}
+    calls: collections.Counter[int] = collections.Counter()
+    for one in run.of("run"):
+        calls[one["tid"]] += sum(functions.get(number) == "f" for number in one["f"])
+    assert sorted(count for count in calls.values() if count) == [200, 200, 200]
+    assert os.getpid() not in calls
