@@ -64,13 +64,13 @@ const struct sp_command *sp_command_find(const char *name); /* NULL: unknown */
 /* One function per command; `argv` holds the `argc` arguments left after the options, and
  * argv[argc] is NULL. They return the exit code. For `run` they are the script and what
  * follows it; after -c or -m, the program's arguments only. */
-int sp_cli_run(const void *options, int argc, char **argv); /* run.c */
+int sp_cli_run(const void *values, int argc, char **argv); /* run.c */
 int sp_cli_run_spec(const void *options, int argc,
                     char **argv); /* run_spec.c: argv[0] is FD */
-int sp_cli_doctor(const void *options, int argc, char **argv);
-int sp_cli_completion(const void *options, int argc, char **argv);
-int sp_cli_manual(const void *options, int argc, char **argv);
-int sp_cli_help(const void *options, int argc, char **argv);
+int sp_cli_doctor(const void *values, int argc, char **argv);
+int sp_cli_completion(const void *values, int argc, char **argv);
+int sp_cli_manual(const void *values, int argc, char **argv);
+int sp_cli_help(const void *values, int argc, char **argv);
 
 /* Reads the command's options, then calls it, or prints its help. Returns the exit code. */
 int sp_command_call(const struct sp_command *command, int argc, char **argv);

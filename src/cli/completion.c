@@ -280,13 +280,13 @@ static void print_fish(void)
     printf("'\n");
 }
 
-int sp_cli_completion(const void *options, int argc, char **argv)
+int sp_cli_completion(const void *values, int argc, char **argv)
 {
     static const struct {
         const char *name;
         void (*print)(void);
     } shells[] = {{"bash", print_bash}, {"zsh", print_zsh}, {"fish", print_fish}};
-    (void)options;
+    (void)values;
     if (argc != 1)
         return sp_cli_error(SP_EXIT_BAD_INPUT,
                             "completion needs one shell: bash, zsh or fish");

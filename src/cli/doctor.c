@@ -130,9 +130,9 @@ static void print_json(const struct sp_findings *findings)
     fwrite(b.data, 1, b.size, stdout);
 }
 
-int sp_cli_doctor(const void *options, int argc, char **argv)
+int sp_cli_doctor(const void *values, int argc, char **argv)
 {
-    const struct sp_doctor_options *o = options;
+    const struct sp_doctor_options *o = values;
     struct sp_findings findings;
     if (argc > 0)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "doctor takes no argument: '%s'",

@@ -168,8 +168,9 @@ static void find_agents(struct sp_finding *f, struct versions *ret_versions)
     }
     list_agents(folder, ret_versions);
     for (size_t i = 0; i < ret_versions->count; i++) {
-        strcat(list, i > 0 ? ", " : "");
-        strcat(list, ret_versions->list[i]);
+        size_t used = strlen(list);
+        snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                 ret_versions->list[i]);
     }
     if (ret_versions->count == 0) {
         find(f, SP_MISSING, "none in %s", folder);

@@ -97,9 +97,9 @@ void sp_help_program(void)
            "  sandpit show script.sptrace\n");
 }
 
-int sp_cli_help(const void *options, int argc, char **argv)
+int sp_cli_help(const void *values, int argc, char **argv)
 {
-    (void)options;
+    (void)values;
     if (argc == 0) {
         sp_help_program();
         return SP_EXIT_OK;

@@ -77,9 +77,9 @@ static void print_command(const struct sp_command *command)
     }
 }
 
-int sp_cli_manual(const void *options, int argc, char **argv)
+int sp_cli_manual(const void *values, int argc, char **argv)
 {
-    (void)options;
+    (void)values;
     (void)argc;
     (void)argv;
     printf(".TH SANDPIT 1 \"\" \"sandpit %s\"\n"
