@@ -130,8 +130,7 @@ def test_denied_network_act_raises_permission_error(guest, act, kind, fields):
     )
     outcome = guest(code, "-n")
     assert outcome.stdout == "13 [Errno 13] denied by the harness; grant it to allow it\n"
-    (asked,) = outcome.told("ask")
-    assert asked["kind"] == kind
+    asked = outcome.of(kind, row="ask")[-1]
     assert asked["at_line"] == 4
     assert fields.items() <= asked.items()
 
@@ -145,7 +144,7 @@ def test_unix_socket_and_allowed_network_are_not_asked(guest):
     )
     outcome = guest(code, "-n")
     assert outcome.stdout == "b'x'\nnone\n"
-    assert not outcome.told("ask")
+    assert not outcome.of("connect", row="ask")
     slots = [one for one in outcome.told("slot") if one.get("path") == "/nowhere"]
     assert slots
 

@@ -167,3 +167,23 @@ def test_import_looks_as_it_always_did(guest):
 def outcome_python(guest):
     """Give the interpreter that `guest` runs."""
     return guest("import sys; print(sys.executable)").stdout.strip()
+
+
+def test_imports_of_passing_texts_are_all_told(guest):
+    code = (
+        "import os, re, sys, types, enum, functools, operator, keyword, itertools, time\n"
+        "names = 'os re sys types enum functools operator keyword itertools time'.split()\n"
+        "for n in names * 3:\n    exec(f'import {n}')\n"
+    )
+    outcome = guest(code)
+    told = modules(outcome, at_line=4, direct=True)
+    assert sorted(told) == sorted("os re sys types enum functools operator keyword itertools time".split())
+
+
+def test_program_under_the_interpreters_folders_is_reviewed(guest, tmp_path):
+    (tmp_path / "inner").mkdir()
+    program = tmp_path / "inner" / "main.py"
+    program.write_text("import colorsys\n")
+    outcome = guest(None, "-p", str(tmp_path / "inner"), args=(str(program),))
+    (told,) = outcome.of("import", module="colorsys")
+    assert told["direct"] is True
