@@ -134,7 +134,8 @@ static void put_others(struct sp_screen *s, const struct sp_read_event *e)
     for (uint32_t i = 1; i < nodes[0].next; i = nodes[i + 1].next) {
         if (is_left_out(&nodes[i], e->kind) || is_lead(&nodes[i], e->kind))
             continue;
-        sp_screen_format(s, " ");
+        if (s->used > TEXT_COLUMN)
+            sp_screen_format(s, " ");
         sp_screen_text(s, nodes[i].text, nodes[i].size);
         sp_screen_format(s, "=");
         put_value(s, e->tape, i + 1, VALUE_MAX);

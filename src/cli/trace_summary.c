@@ -22,6 +22,8 @@ struct outline {
     struct sp_tape start;
     struct sp_tape end;
     bool ended;
+    struct sp_text folder; /* that it ran in */
+    struct sp_text python; /* the interpreter */
 };
 
 static bool parse(struct sp_tape *tape, const struct sp_buffer *line)
@@ -137,13 +139,6 @@ static void put_circumstances(struct sp_screen *s, const struct outline *o)
 
 /* ---- what it did ---------------------------------------------------------------------- */
 
-/* Files of the interpreter and its packages: there are hundreds, and they tell little. */
-static bool is_library(struct sp_text path)
-{
-    return memmem(path.data, path.size, "/lib/python", 11) != NULL ||
-           memmem(path.data, path.size, "/site-packages/", 15) != NULL;
-}
-
 static struct sp_text without_prefix(struct sp_text path, struct sp_text folder)
 {
     if (folder.size == 0 || path.size <= folder.size + 1 ||
@@ -153,26 +148,56 @@ static struct sp_text without_prefix(struct sp_text path, struct sp_text folder)
     return (struct sp_text){path.data + folder.size + 1, path.size - folder.size - 1};
 }
 
-/* As many items as fit, the ones that are the program's own concern first. */
+/* How much a file is the program's own concern: of the folder it ran in, of the interpreter and
+ * its packages (there are hundreds, and they tell little), or any other. */
+enum concern { CONCERN_OWN, CONCERN_OTHER, CONCERN_LIBRARY, CONCERN_COUNT };
+
+static enum concern concern_of(struct sp_text path, const struct outline *o)
+{
+    static const char own[] = "/bin/python";
+    const struct sp_text python = o->python;
+    const char *bin = memmem(python.data, python.size, own, sizeof own - 1);
+    const size_t prefix = bin == NULL ? 0 : (size_t)(bin - python.data);
+    if (memmem(path.data, path.size, "/lib/python", 11) != NULL ||
+        memmem(path.data, path.size, "/site-packages/", 15) != NULL ||
+        (prefix > sizeof "/usr/local" && path.size > prefix &&
+         memcmp(path.data, python.data, prefix) == 0 && path.data[prefix] == '/'))
+        return CONCERN_LIBRARY;
+    return without_prefix(path, o->folder).data != path.data ? CONCERN_OWN
+                                                             : CONCERN_OTHER;
+}
+
+/* Room that "+N more" needs. */
+#define MORE_COLUMNS 14u
+
+/* The next item, unless it does not fit; the first is cut down to its last component. */
+static bool put_item(struct sp_screen *s, struct sp_text text, uint32_t shown,
+                     uint32_t count)
+{
+    const unsigned keep = shown + 1 == count ? 0 : MORE_COLUMNS;
+    const bool fits = sp_screen_columns(text) + 2 + keep <= sp_screen_left(s);
+    if (shown > 0 && !fits) {
+        sp_screen_format(s, ", +%s more", sp_screen_number(count - shown));
+        return false;
+    }
+    if (shown > 0)
+        sp_screen_format(s, ", ");
+    sp_screen_put(s, fits ? text : last_component(text));
+    return true;
+}
+
+/* As many items as fit, those of most concern first. */
 static void put_items(struct sp_screen *s, const struct sp_tally *t,
-                      struct sp_text folder)
+                      const struct outline *o)
 {
     uint32_t shown = 0;
-    for (int libraries = 0; libraries <= 1; libraries++)
+    for (int concern = CONCERN_OWN; concern < CONCERN_COUNT; concern++)
         for (uint32_t i = 0; i < t->count; i++) {
-            const struct sp_text whole = {t->items[i].text, t->items[i].size};
-            const struct sp_text text = without_prefix(whole, folder);
-            if (is_library(whole) != (libraries == 1))
+            const struct sp_text text = {t->items[i].text, t->items[i].size};
+            if ((int)concern_of(text, o) != concern)
                 continue;
-            /* Room for "+N more" must stay, unless this is the last one. */
-            const unsigned keep = shown + 1 == t->count ? 0 : 14;
-            if (shown > 0 && sp_screen_columns(text) + 2 + keep > sp_screen_left(s)) {
-                sp_screen_format(s, ", +%s more", sp_screen_number(t->count - shown));
+            if (!put_item(s, without_prefix(text, o->folder), shown++, t->count))
                 return;
-            }
-            if (shown++ > 0)
-                sp_screen_format(s, ", ");
-            sp_screen_put(s, text);
         }
 }
 
@@ -185,12 +210,12 @@ static void put_row(struct sp_screen *s, const char *name, uint64_t count)
 }
 
 static void put_tally(struct sp_screen *s, const char *name, const struct sp_tally *t,
-                      struct sp_text folder)
+                      const struct outline *o)
 {
     if (t->total == 0)
         return;
     put_row(s, name, t->count);
-    put_items(s, t, folder);
+    put_items(s, t, o);
     sp_screen_end(s);
 }
 
@@ -200,9 +225,11 @@ static void put_calls(struct sp_screen *s, const struct sp_summary *m)
     if (calls == 0)
         return;
     put_row(s, "calls", calls);
-    if (m->counts[SP_KIND_FUNCTION] > 0)
-        sp_screen_format(s, "of %s functions",
-                         sp_screen_number(m->counts[SP_KIND_FUNCTION]));
+    const uint64_t named = m->counts[SP_KIND_FUNCTION] > m->functions.count
+                               ? m->counts[SP_KIND_FUNCTION]
+                               : m->functions.count;
+    if (named > 0)
+        sp_screen_format(s, "of %s functions", sp_screen_number(named));
     sp_screen_end(s);
 }
 
@@ -219,17 +246,15 @@ static void put_counted(struct sp_screen *s, const char *name, uint64_t count,
 static void put_did(struct sp_screen *s, const struct sp_summary *m,
                     const struct outline *o)
 {
-    const struct sp_text folder = text_of(&o->start, "cwd");
-    const struct sp_text none = {"", 0};
     const unsigned before = s->lines + 1;
     sp_screen_style(s, SP_STYLE_STRONG);
     sp_screen_format(s, "Did");
     sp_screen_end(s);
-    put_tally(s, "imports", &m->imports, none);
-    put_tally(s, "read", &m->read, folder);
-    put_tally(s, "changed", &m->changed, folder);
-    put_tally(s, "network", &m->hosts, none);
-    put_tally(s, "programs", &m->programs, folder);
+    put_tally(s, "imports", &m->imports, o);
+    put_tally(s, "read", &m->read, o);
+    put_tally(s, "changed", &m->changed, o);
+    put_tally(s, "network", &m->hosts, o);
+    put_tally(s, "programs", &m->programs, o);
     put_counted(s, "processes", m->processes, "started beside the first");
     put_calls(s, m);
     put_counted(s, "output", m->output_bytes, "bytes printed");
@@ -279,7 +304,6 @@ static void put_denied(struct sp_screen *s, const struct sp_summary *m,
                        const struct outline *o, const char *path)
 {
     const struct sp_read_violations *v = &m->violations;
-    const struct sp_text folder = text_of(&o->start, "cwd");
     sp_screen_style(s, SP_STYLE_STRONG);
     sp_screen_format(s, "Tried and denied");
     sp_screen_style(s, SP_STYLE_PLAIN);
@@ -291,7 +315,7 @@ static void put_denied(struct sp_screen *s, const struct sp_summary *m,
     const bool hints = 2 * v->count <= room;
     const uint32_t shown = hints || v->count <= room ? v->count : room - 1;
     for (uint32_t i = 0; i < shown; i++) {
-        put_violation(s, &v->items[i], folder);
+        put_violation(s, &v->items[i], o->folder);
         if (hints)
             put_hint(s, &v->items[i]);
     }
@@ -305,13 +329,14 @@ static void put_denied(struct sp_screen *s, const struct sp_summary *m,
 
 /* ---- how it ended --------------------------------------------------------------------- */
 
-static void put_trouble(struct sp_screen *s, const char *name, const struct sp_tally *t)
+static void put_trouble(struct sp_screen *s, const char *name, const struct sp_tally *t,
+                        const struct outline *o)
 {
     if (t->total == 0)
         return;
     sp_screen_style(s, SP_STYLE_BAD);
     sp_screen_format(s, "  %s: %s, ", name, sp_screen_number(t->total));
-    put_items(s, t, (struct sp_text){"", 0});
+    put_items(s, t, o);
     sp_screen_end(s);
 }
 
@@ -360,9 +385,9 @@ static void put_ended(struct sp_screen *s, const struct sp_summary *m,
                                      : (struct sp_text){"not recorded", 12});
     sp_screen_end(s);
     put_exception(s, m, reason);
-    put_trouble(s, "limits reached", &m->limits);
-    put_trouble(s, "attempts on the tracer", &m->tampers);
-    put_trouble(s, "events lost", &m->losses);
+    put_trouble(s, "limits reached", &m->limits, o);
+    put_trouble(s, "attempts on the tracer", &m->tampers, o);
+    put_trouble(s, "events lost", &m->losses, o);
     put_soundness(s, m, verify);
 }
 
@@ -372,6 +397,8 @@ void sp_show_summary(struct sp_screen *s, const char *path,
     struct outline o;
     parse(&o.start, &summary->start);
     o.ended = parse(&o.end, &summary->end);
+    o.folder = text_of(&o.start, "cwd");
+    o.python = inner_text(&o.start, "interpreter", "path");
     put_head(s, summary, &o);
     put_circumstances(s, &o);
     put_did(s, summary, &o);

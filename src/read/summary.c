@@ -16,8 +16,8 @@ void sp_summary_init(struct sp_summary *s)
 void sp_summary_release(struct sp_summary *s)
 {
     struct sp_tally *const tallies[] = {
-        &s->imports,    &s->read,   &s->changed, &s->hosts,  &s->programs,
-        &s->exceptions, &s->limits, &s->tampers, &s->losses, NULL};
+        &s->functions,  &s->imports, &s->read,    &s->changed, &s->hosts, &s->programs,
+        &s->exceptions, &s->limits,  &s->tampers, &s->losses,  NULL};
     for (struct sp_tally *const *tally = tallies; *tally != NULL; tally++)
         sp_tally_release(*tally);
     sp_read_violations_release(&s->violations);
@@ -228,6 +228,7 @@ void sp_summary_add(struct sp_summary *s, const struct sp_read_event *event)
         if (event->kind == SP_KIND_CALL) {
             const int64_t folded = sp_tape_int(event->tape, "count", 1);
             count = folded > 0 ? (uint64_t)folded : 1;
+            add_text(&s->functions, sp_tape_text(event->tape, "function"), count);
         }
     }
     s->counts[event->kind] += count;

@@ -19,16 +19,17 @@
 struct sp_summary {
     uint64_t events;
     uint64_t counts
-        [SP_SUMMARY_KINDS];   /* a folded call counts as all the calls it stands for */
-    uint64_t unknown;         /* events of kinds not known here */
-    uint64_t t_ns;            /* of the last event */
-    struct sp_buffer start;   /* the line of the start event, terminated; for a tape */
-    struct sp_buffer end;     /* the end's; empty when the run was cut */
-    struct sp_tally imports;  /* by reviewed code: modules */
-    struct sp_tally read;     /* paths only read ... */
-    struct sp_tally changed;  /* ... written, created, removed, renamed */
-    struct sp_tally hosts;    /* reached or looked up: names, addresses with port */
-    struct sp_tally programs; /* started by exec: paths */
+        [SP_SUMMARY_KINDS];    /* a folded call counts as all the calls it stands for */
+    uint64_t unknown;          /* events of kinds not known here */
+    uint64_t t_ns;             /* of the last event */
+    struct sp_buffer start;    /* the line of the start event, terminated; for a tape */
+    struct sp_buffer end;      /* the end's; empty when the run was cut */
+    struct sp_tally imports;   /* by reviewed code: modules */
+    struct sp_tally read;      /* paths only read ... */
+    struct sp_tally changed;   /* ... written, created, removed, renamed */
+    struct sp_tally hosts;     /* reached or looked up: names, addresses with port */
+    struct sp_tally programs;  /* started by exec: paths */
+    struct sp_tally functions; /* called, by name; runs do not add to it */
     struct sp_tally exceptions; /* "Type: message", of those that ended a program */
     struct sp_tally limits;     /* reached: what the event says */
     struct sp_tally tampers;
