@@ -1,9 +1,9 @@
 """What the extension module offers; one section for each C file of src/binding."""
 
 from os import PathLike
-from typing import Any, overload
+from typing import Any, final, overload
 
-from typing_extensions import TypeAlias
+from typing_extensions import Self, TypeAlias
 
 _Source: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | int
 
@@ -13,8 +13,9 @@ def verify(source: _Source, /) -> tuple[int, int, int, str]: ...
 
 # trace_type.c
 
+@final
 class Trace:
-    def __init__(self, source: _Source) -> None: ...
+    def __new__(cls, source: _Source) -> Self: ...
     def __len__(self) -> int: ...
     @overload
     def __getitem__(self, key: int, /) -> dict[str, Any]: ...
