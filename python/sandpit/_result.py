@@ -97,13 +97,14 @@ class ExceptionInfo:
     Attributes
     ----------
     type : qualified name of its class.
-    message : its text.
+    message : its text; None when only running the program's own code could tell.
     file, line : where it was raised; None when that is not known.
-    traceback : the traceback as the program printed it.
+    traceback : `file:line name` of the frames that led there, innermost first, one a
+        line.
     """
 
     type: str
-    message: str
+    message: str | None
     file: str | None
     line: int | None
     traceback: str
@@ -147,7 +148,8 @@ class Result:
     exited_by : `end`, `SystemExit`, `os._exit`, `exec`, `signal` or `killed`; None when
         that could not be seen.
     reason : one sentence that says why it ended.
-    stdout, stderr : what it printed, as text; invalid UTF-8 is replaced.
+    stdout, stderr : what it printed, as text; invalid UTF-8 is replaced. Empty when the
+        output was not captured.
     stdout_bytes_total, stderr_bytes_total : how much it printed.
     stdout_truncated, stderr_truncated : whether some of that is not here.
     exception : the exception that ended the program, or None.
@@ -299,12 +301,12 @@ def make_result(answer: Mapping[str, Any], artifacts: Artifacts) -> Result:
             signal=answer["signal"],
             exited_by=answer["exited_by"],
             reason=answer["reason"],
-            stdout=answer["stdout"],
-            stderr=answer["stderr"],
-            stdout_bytes_total=answer["stdout_bytes_total"],
-            stderr_bytes_total=answer["stderr_bytes_total"],
-            stdout_truncated=answer["stdout_truncated"],
-            stderr_truncated=answer["stderr_truncated"],
+            stdout=answer.get("stdout", ""),
+            stderr=answer.get("stderr", ""),
+            stdout_bytes_total=answer.get("stdout_bytes_total", 0),
+            stderr_bytes_total=answer.get("stderr_bytes_total", 0),
+            stdout_truncated=answer.get("stdout_truncated", False),
+            stderr_truncated=answer.get("stderr_truncated", False),
             exception=None if exception is None else _exception(exception),
             wall_s=answer["wall_s"],
             cpu_s=answer["cpu_s"],
@@ -340,10 +342,10 @@ def _restore(answer: Mapping[str, Any], trace: Path | None) -> Result:
 def _exception(item: Mapping[str, Any]) -> ExceptionInfo:
     return ExceptionInfo(
         type=item["type"],
-        message=item["message"],
+        message=item.get("message"),
         file=item.get("file"),
         line=item.get("line"),
-        traceback=item["traceback"],
+        traceback=item.get("traceback", ""),
     )
 
 

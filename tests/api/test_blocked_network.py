@@ -73,7 +73,7 @@ SEEN = [
         "import socket\n"
         "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
         "s.sendto(b'x', ('127.0.0.1', {port}))\n",
-        "sendto",
+        "send",
     ),
     Try(
         "udp_connected",
@@ -133,7 +133,7 @@ NATIVE = [
         "ctypes_udp",
         SOCKADDR + "fd = libc.socket(2, 2, 0)\n"
         "sys.exit(libc.sendto(fd, b'x', 1, 0, where, 16) != 1)\n",
-        "sendto",
+        "send",
     ),
     Try(
         "bash",

@@ -72,6 +72,19 @@ MARKED = "def marked_function():\n    print('before', flush=True)\nmarked_functi
             ("ok", 0, None, "exec"),
         ),
     ],
+    ids=[
+        "end",
+        "exit",
+        "text",
+        "exception",
+        "_exit",
+        "_exit_0",
+        "segfault",
+        "kill",
+        "abort",
+        "exec",
+        "exec_other",
+    ],
 )
 def test_ending_is_told_and_the_trace_is_whole(
     python, policy, name, code, expected, tmp_path
