@@ -30,7 +30,7 @@ format:
 
 bench:
 	@$(SETUP) bench
-	@$(VENV) bench/startup.py
+	@$(VENV) bench/startup.py --compare; first=$$?; $(VENV) bench/calls.py --compare && exit $$first
 
 sanitize:
 	@$(PYTHON) scripts/run_tests.py --sanitize
