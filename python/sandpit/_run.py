@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import warnings
@@ -165,6 +164,8 @@ class Run:
             channel.close()
 
     async def _await(self) -> Result:
+        import asyncio
+
         try:
             await self._finished()
         except asyncio.CancelledError:
@@ -181,6 +182,8 @@ class Run:
         the same run cannot close it under the event loop.
         """
         if self._channel.poll() is None:
+            import asyncio  # not at the top: it is half the time of `import sandpit`
+
             loop = asyncio.get_running_loop()
             ended = asyncio.Event()
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -255,3 +258,26 @@ def test_folder_that_is_no_program_is_reported_as_by_python(python, tmp_path):
     plain = run_plain(python, ["folder"], cwd=tmp_path)
     result = sandpit.run("folder", cwd=tmp_path, python=python.path)
     assert outcome_of(result) == plain
+
+
+def test_trace_outlives_its_result(nothing_left):
+    trace = sandpit.run_string("import json").trace
+    gc.collect()
+    assert trace[0]["kind"] == "start"
+    assert trace[-1]["kind"] == "end"
+    assert any(event.get("module") == "json" for event in trace)
+    del trace
+
+
+def test_ctrl_c_ends_the_guest_and_leaves_a_sound_trace(nothing_left, tmp_path):
+    path = tmp_path / "kept.sptrace"
+    timer = threading.Timer(1.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(sandpit.Interrupted) as caught:
+        sandpit.run_string(MARKED + "import time; time.sleep(60)", trace=path)
+    timer.join()
+    result = caught.value.result
+    assert result.status == "cancelled"
+    assert result.stdout == "before\n"
+    assert sandpit.load(path).verify().code == 0
+    del caught, result
