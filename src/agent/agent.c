@@ -5,8 +5,8 @@
 
 #include "agent/audit.h"
 #include "agent/channel.h"
-#include "agent/layout.h"
 #include "agent/lane.h"
+#include "agent/layout.h"
 #include "agent/native.h"
 #include "agent/stub.h"
 
@@ -41,8 +41,9 @@ static void take_config(void)
     config->size = size + 8;
     sp_agent.config = config;
     sp_agent.calls = config->calls <= SP_CALLS_ALL ? config->calls : SP_CALLS_OFF;
-    if (config->policy_size >= sizeof(struct sp_policy) && config->policy_offset % 8 == 0 &&
-        config->policy_size <= size && config->policy_offset <= size - config->policy_size) {
+    if (config->policy_size >= sizeof(struct sp_policy) &&
+        config->policy_offset % 8 == 0 && config->policy_size <= size &&
+        config->policy_offset <= size - config->policy_size) {
         const struct sp_policy *policy =
             (const void *)((const uint8_t *)config + config->policy_offset);
         if (sp_policy_sound(policy, config->policy_size))

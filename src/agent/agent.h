@@ -24,20 +24,22 @@
 #include "policy/policy.h"
 #include "ring/ring.h"
 
-#define sp_likely(x) __builtin_expect(!!(x), 1)
+#define sp_likely(x)   __builtin_expect(!!(x), 1)
 #define sp_unlikely(x) __builtin_expect(!!(x), 0)
 
 struct sp_agent {
-    const struct sp_ring_config *config; /* our copy, checked; never NULL once started */
-    const struct sp_policy *policy;      /* our copy, checked; NULL: none was given */
+    const struct sp_ring_config
+        *config;                    /* our copy, checked; never NULL once started */
+    const struct sp_policy *policy; /* our copy, checked; NULL: none was given */
     enum sp_calls_level calls;
     bool program; /* the program itself runs (a cpython.run_* event was seen) */
     bool ended;   /* finalisation has begun: no Python object may be touched any more */
-    char file[4096];          /* the program's file as the interpreter names it, "" if none */
+    char file[4096]; /* the program's file as the interpreter names it, "" if none */
     size_t file_size;
-    char package[128];        /* with -m: the named package, "" otherwise */
+    char package[128]; /* with -m: the named package, "" otherwise */
     size_t package_size;
-    PyInterpreterState *main; /* the main interpreter, known from the first audit event on */
+    PyInterpreterState
+        *main; /* the main interpreter, known from the first audit event on */
 };
 
 /* One per process, written under the main interpreter's GIL. */

@@ -6,9 +6,9 @@
 #include "agent/agent.h"
 #include "agent/code.h"
 #include "agent/exceptions.h"
-#include "agent/layout.h"
 #include "agent/imports.h"
 #include "agent/lane.h"
+#include "agent/layout.h"
 #include "agent/loads.h"
 #include "agent/network.h"
 #include "agent/stub.h"
@@ -18,7 +18,8 @@
 /* One kind of event: what to do, and the name of the operation in the trace. */
 struct watch {
     const char *event;
-    int (*act)(const char *operation, PyObject *args); /* 0, or -1 with an exception set */
+    int (*act)(const char *operation,
+               PyObject *args); /* 0, or -1 with an exception set */
     const char *operation;
 };
 
@@ -29,11 +30,12 @@ static struct sp_stub *stub;
 static void take_package(PyObject *args)
 {
     size_t size;
-    const char *name =
-        sp_text_view(PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL, &size);
+    const char *name = sp_text_view(
+        PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL, &size);
     const char *dot = memchr(name, '.', size);
     size_t top = dot ? (size_t)(dot - name) : size;
-    if (top == 0 || top >= sizeof sp_agent.package || memcmp(name, "__main__", top) == 0)
+    if (top == 0 || top >= sizeof sp_agent.package ||
+        memcmp(name, "__main__", top) == 0)
         return;
     memcpy(sp_agent.package, name, top);
     sp_agent.package_size = top;
@@ -43,8 +45,8 @@ static void take_package(PyObject *args)
 static void take_file(PyObject *args)
 {
     size_t size;
-    const char *name =
-        sp_text_view(PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL, &size);
+    const char *name = sp_text_view(
+        PyTuple_GET_SIZE(args) > 0 ? PyTuple_GET_ITEM(args, 0) : NULL, &size);
     if (size >= sizeof sp_agent.file)
         return;
     memcpy(sp_agent.file, name, size);

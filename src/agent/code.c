@@ -11,7 +11,8 @@
 #include "agent/agent.h"
 
 #define STACK_FRAMES_MAX 16
-#define WALK_FRAMES_MAX 100000 /* deep recursion of library code is walked through up to here */
+#define WALK_FRAMES_MAX                                                                \
+    100000 /* deep recursion of library code is walked through up to here */
 
 /* ---- frames -------------------------------------------------------------------------- */
 
@@ -116,7 +117,8 @@ PyObject *sp_frame_argument(sp_frame *frame, int index)
         return value;
     /* It was moved into a cell, for an inner function that uses it. */
     PyCodeObject *code = frame->f_code;
-    for (Py_ssize_t i = 0; code->co_cell2arg && i < PyTuple_GET_SIZE(code->co_cellvars); i++) {
+    for (Py_ssize_t i = 0; code->co_cell2arg && i < PyTuple_GET_SIZE(code->co_cellvars);
+         i++) {
         PyObject *cell = frame->f_localsplus[code->co_nlocals + i];
         if (code->co_cell2arg[i] == index && cell && PyCell_Check(cell))
             return PyCell_GET(cell);
@@ -221,10 +223,17 @@ static bool ends_with(const char *text, size_t size, const char *end)
 static bool machinery(const char *file, size_t size)
 {
     static const char *const ends[] = {
-        "/importlib/__init__.py", "/importlib/_bootstrap.py", "/importlib/_bootstrap_external.py",
-        "/importlib/util.py",     "/runpy.py",                "/zipimport.py",
-        "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>",
-        "<frozen importlib.util>", "<frozen zipimport>", "<frozen runpy>",
+        "/importlib/__init__.py",
+        "/importlib/_bootstrap.py",
+        "/importlib/_bootstrap_external.py",
+        "/importlib/util.py",
+        "/runpy.py",
+        "/zipimport.py",
+        "<frozen importlib._bootstrap>",
+        "<frozen importlib._bootstrap_external>",
+        "<frozen importlib.util>",
+        "<frozen zipimport>",
+        "<frozen runpy>",
     };
     for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
         if (ends_with(file, size, ends[i]))

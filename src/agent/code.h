@@ -24,14 +24,15 @@ sp_frame *sp_frame_top(PyThreadState *state);
 sp_frame *sp_frame_back(sp_frame *frame);
 PyCodeObject *sp_frame_code(sp_frame *frame); /* borrowed, never NULL */
 PyObject *sp_frame_globals(sp_frame *frame);  /* borrowed, may be NULL */
-PyObject *sp_frame_argument(sp_frame *frame, int index); /* borrowed, NULL when unbound */
-int sp_frame_line(sp_frame *frame);           /* 0 when unknown */
-int sp_frame_position(sp_frame *frame);       /* the instruction, in bytes */
+PyObject *sp_frame_argument(sp_frame *frame,
+                            int index); /* borrowed, NULL when unbound */
+int sp_frame_line(sp_frame *frame);     /* 0 when unknown */
+int sp_frame_position(sp_frame *frame); /* the instruction, in bytes */
 
 enum sp_origin {
-    SP_ORIGIN_LIBRARY,   /* under {python} */
+    SP_ORIGIN_LIBRARY, /* under {python} */
     SP_ORIGIN_REVIEWED,
-    SP_ORIGIN_TEXT,      /* "<string>" and the like: as the first caller that has a file */
+    SP_ORIGIN_TEXT, /* "<string>" and the like: as the first caller that has a file */
     SP_ORIGIN_MACHINERY, /* importlib, runpy: import for their callers, looked through */
 };
 

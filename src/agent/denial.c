@@ -11,9 +11,9 @@ static PyObject *import_denied(void)
     static PyObject *class;
     if (class && sp_lane_owned())
         return class;
-    PyObject *made = PyErr_NewExceptionWithDoc("sandpit.ImportDenied",
-                                               "The policy of this run denies the import.",
-                                               PyExc_ModuleNotFoundError, NULL);
+    PyObject *made = PyErr_NewExceptionWithDoc(
+        "sandpit.ImportDenied", "The policy of this run denies the import.",
+        PyExc_ModuleNotFoundError, NULL);
     if (made && sp_lane_owned())
         class = made;
     return made;
@@ -23,7 +23,8 @@ void sp_denial_import(const char *module, size_t module_size, const char *messag
 {
     PyObject *class = import_denied();
     PyObject *name = PyUnicode_DecodeUTF8(module, (Py_ssize_t)module_size, "replace");
-    PyObject *text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+    PyObject *text =
+        PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
     if (class && name && text)
         PyErr_SetImportErrorSubclass(class, text, name, NULL);
     Py_XDECREF(name);

@@ -16,8 +16,9 @@
 
 static bool plain(PyObject *value)
 {
-    return PyUnicode_CheckExact(value) || PyLong_CheckExact(value) || PyBytes_CheckExact(value) ||
-           PyFloat_CheckExact(value) || value == Py_None || PyBool_Check(value);
+    return PyUnicode_CheckExact(value) || PyLong_CheckExact(value) ||
+           PyBytes_CheckExact(value) || PyFloat_CheckExact(value) || value == Py_None ||
+           PyBool_Check(value);
 }
 
 /* Whether str() of it runs none of the program's code, which would then run once more than
@@ -72,7 +73,8 @@ static void add_type(struct sp_lane_record *r, PyObject *type)
     PyObject *dict = ((PyTypeObject *)type)->tp_dict;
     size_t size = 0;
     const char *module = "";
-    if ((((PyTypeObject *)type)->tp_flags & Py_TPFLAGS_HEAPTYPE) && dict && !strchr(name, '.'))
+    if ((((PyTypeObject *)type)->tp_flags & Py_TPFLAGS_HEAPTYPE) && dict &&
+        !strchr(name, '.'))
         module = sp_text_view(PyDict_GetItemString(dict, "__module__"), &size);
     if (size > 0 && !(size == 8 && memcmp(module, "builtins", 8) == 0))
         snprintf(full, sizeof full, "%.*s.%s", (int)size, module, name);
@@ -114,8 +116,9 @@ static void add_traceback(struct sp_lane_record *r, PyObject *traceback)
     PyTracebackObject *reviewed = NULL;
     PyTracebackObject *last = NULL;
     bool in_file = false; /* a place in a file is better than one in a text */
-    PyTracebackObject *entry =
-        traceback && PyTraceBack_Check(traceback) ? (PyTracebackObject *)traceback : NULL;
+    PyTracebackObject *entry = traceback && PyTraceBack_Check(traceback)
+                                   ? (PyTracebackObject *)traceback
+                                   : NULL;
     for (int i = 0; entry && i < TRACEBACK_MAX; entry = entry->tb_next, i++) {
         int line;
         enum sp_origin origin = sp_code_origin(entry_place(entry, &line));
@@ -163,7 +166,8 @@ static void write_exception(const char *operation, PyObject *type, PyObject *val
 
 static PyObject *item(PyObject *sequence, Py_ssize_t index)
 {
-    return index < PyTuple_GET_SIZE(sequence) ? PyTuple_GET_ITEM(sequence, index) : NULL;
+    return index < PyTuple_GET_SIZE(sequence) ? PyTuple_GET_ITEM(sequence, index)
+                                              : NULL;
 }
 
 int sp_exceptions_hook(const char *operation, PyObject *args)
@@ -178,8 +182,8 @@ int sp_exceptions_hook(const char *operation, PyObject *args)
 static void write_arguments(const char *operation, PyObject *arguments)
 {
     if (arguments && PyTuple_Check(arguments) && PyTuple_GET_SIZE(arguments) >= 3)
-        write_exception(operation, item(arguments, 0), item(arguments, 1), item(arguments, 2),
-                        false);
+        write_exception(operation, item(arguments, 0), item(arguments, 1),
+                        item(arguments, 2), false);
 }
 
 int sp_exceptions_unraisable(const char *operation, PyObject *args)
@@ -190,12 +194,13 @@ int sp_exceptions_unraisable(const char *operation, PyObject *args)
 
 static PyObject *real_excepthook;
 
-static PyObject *excepthook_shim(PyObject *self, PyObject *const *args, Py_ssize_t count,
-                                 PyObject *names)
+static PyObject *excepthook_shim(PyObject *self, PyObject *const *args,
+                                 Py_ssize_t count, PyObject *names)
 {
     (void)self;
     PyObject *arguments = count == 1 ? args[0] : NULL;
-    bool exits = arguments && PyTuple_Check(arguments) && PyTuple_GET_SIZE(arguments) > 0 &&
+    bool exits = arguments && PyTuple_Check(arguments) &&
+                 PyTuple_GET_SIZE(arguments) > 0 &&
                  PyTuple_GET_ITEM(arguments, 0) == PyExc_SystemExit;
     if (!exits && !sp_agent.ended && sp_lane_owned()) {
         bool turn = sp_turn_take();

@@ -9,7 +9,9 @@
 void sp_exceptions_start(void);
 
 /* From the audit hook; always 0. */
-int sp_exceptions_hook(const char *operation, PyObject *args);       /* (hook, type, value, tb) */
-int sp_exceptions_unraisable(const char *operation, PyObject *args); /* (hook, arguments) */
+int sp_exceptions_hook(const char *operation,
+                       PyObject *args); /* (hook, type, value, tb) */
+int sp_exceptions_unraisable(const char *operation,
+                             PyObject *args); /* (hook, arguments) */
 
 #endif

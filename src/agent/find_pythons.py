@@ -2,9 +2,10 @@
 
     3.12<TAB>/path/of/include<TAB>/path/of/python
 
-Arguments: the building interpreter, then any number of further ones. `python3.N` on PATH are
-added, and what pyenv installed. One per X.Y, the first found; what has no headers, is no CPython, or is a version that
-the agent does not know is left out (said on stderr).
+Arguments: the building interpreter, then any number of further ones. `python3.N` on
+PATH are added, and what pyenv installed. One per X.Y, the first found; what has no
+headers, is no CPython, or is a version that the agent does not know is left out (said
+on stderr).
 """
 
 import glob
@@ -26,10 +27,14 @@ print(paths["include"], paths["platinclude"], sep="\\t")
 
 
 def ask(python):
-    """(implementation, version, free-threaded, include folders), or None if it does not run."""
+    """Implementation, version, free-threaded, include folders; None: does not run."""
     try:
         answer = subprocess.run(
-            [python, "-I", "-c", ASK], capture_output=True, text=True, timeout=60, check=True
+            [python, "-I", "-c", ASK],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
         ).stdout.splitlines()
         implementation, version, free_threaded = answer[0].split("\t")
     except (OSError, ValueError, IndexError, subprocess.SubprocessError):
@@ -57,14 +62,16 @@ def reason_against(answer):
 
 
 def candidates(named):
-    """The named interpreters, those on PATH, those that pyenv keeps behind its shims."""
+    """The named interpreters, those on PATH, those behind the shims of pyenv."""
     yield from named
     for minor in range(NEWEST[1], OLDEST[1] - 1, -1):
         python = shutil.which(f"python3.{minor}")
         if python:
             yield python
     root = os.environ.get("PYENV_ROOT") or os.path.expanduser("~/.pyenv")
-    yield from sorted(glob.glob(os.path.join(root, "versions", "3.*", "bin", "python3")))
+    yield from sorted(
+        glob.glob(os.path.join(root, "versions", "3.*", "bin", "python3"))
+    )
 
 
 def main():

@@ -27,7 +27,8 @@ static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
 
 static uint64_t hash_import(const struct sp_import *import)
 {
-    uint64_t hash = hash_bytes(0xcbf29ce484222325u, import->module, import->module_size);
+    uint64_t hash =
+        hash_bytes(0xcbf29ce484222325u, import->module, import->module_size);
     hash = hash_bytes(hash, import->from, import->from_size);
     return hash * 2 + import->direct;
 }
@@ -77,8 +78,8 @@ static PyObject *item(PyObject *args, Py_ssize_t index)
 }
 
 /* The file of a module is known: its event can be written. */
-static int found(const char *module, size_t module_size, const char *file, size_t file_size,
-                 bool native)
+static int found(const char *module, size_t module_size, const char *file,
+                 size_t file_size, bool native)
 {
     static struct sp_import import;
     bool waited = sp_waiting_take(module, module_size, &import);
@@ -145,7 +146,7 @@ static PyObject *name_in(PyObject *object)
     return dict && *dict ? PyDict_GetItemString(*dict, "name") : NULL;
 }
 
-#define LOADER_FRAMES_MAX 3
+#define LOADER_FRAMES_MAX    3
 #define LOADER_ARGUMENTS_MAX 6
 
 /* Which module the loader in the innermost frames is about to run: exec_module(self, module)
@@ -215,8 +216,8 @@ static uint64_t site_of(sp_frame *frame, PyObject *name)
     /* Hashes of the texts, not their addresses: text that is compiled and thrown away leaves
      * its addresses to the next. */
     uint64_t parts[] = {(uint64_t)PyObject_Hash(code->co_filename),
-                        (uint64_t)sp_frame_position(frame), (uint64_t)PyObject_Hash(name),
-                        (uint64_t)code->co_firstlineno};
+                        (uint64_t)sp_frame_position(frame),
+                        (uint64_t)PyObject_Hash(name), (uint64_t)code->co_firstlineno};
     uint64_t hash = 0x9e3779b97f4a7c15u;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         hash = (hash ^ parts[i]) * 0xff51afd7ed558ccdu;
@@ -228,11 +229,13 @@ static uint64_t site_of(sp_frame *frame, PyObject *name)
 static PyObject *text_in(PyObject *globals, const char *key)
 {
     PyObject *value = PyDict_GetItemString(globals, key);
-    return value && PyUnicode_Check(value) && PyUnicode_GET_LENGTH(value) > 0 ? value : NULL;
+    return value && PyUnicode_Check(value) && PyUnicode_GET_LENGTH(value) > 0 ? value
+                                                                              : NULL;
 }
 
 /* The module's full name into `out`; 0 when it cannot be told (the import will fail). */
-static size_t full_name(PyObject *name, PyObject *globals, long level, char *out, size_t room)
+static size_t full_name(PyObject *name, PyObject *globals, long level, char *out,
+                        size_t room)
 {
     size_t size;
     size_t used = 0;
@@ -311,7 +314,8 @@ static int decide_members(struct sp_import *import, PyObject *fromlist)
         import->module[package_size] = '.';
         memcpy(import->module + package_size + 1, text, size);
         import->module_size = (uint16_t)(package_size + 1 + size);
-        PyObject *dict = package && PyModule_Check(package) ? PyModule_GetDict(package) : NULL;
+        PyObject *dict =
+            package && PyModule_Check(package) ? PyModule_GetDict(package) : NULL;
         bool attribute = dict && PyDict_Contains(dict, member) == 1 &&
                          !loaded_module(import->module, import->module_size);
         int result = attribute ? 0 : decide(import);
@@ -340,7 +344,8 @@ static int import_begins_in_turn(PyObject *name, PyObject *globals, PyObject *fr
     return 0;
 }
 
-static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist, long level)
+static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist,
+                         long level)
 {
     bool turn = sp_turn_take();
     int result = import_begins_in_turn(name, globals, fromlist, level);
@@ -355,10 +360,12 @@ static void import_ended(uint64_t mark)
     sp_turn_leave(turn);
 }
 
-static const char *const import_arguments[] = {"name", "globals", "locals", "fromlist", "level"};
+static const char *const import_arguments[] = {"name", "globals", "locals", "fromlist",
+                                               "level"};
 
 /* Spreads a call's arguments over `out`; false: the real function shall complain. */
-static bool spread(PyObject *const *args, Py_ssize_t count, PyObject *names, PyObject *out[5])
+static bool spread(PyObject *const *args, Py_ssize_t count, PyObject *names,
+                   PyObject *out[5])
 {
     if (count > 5)
         return false;
@@ -374,7 +381,8 @@ static bool spread(PyObject *const *args, Py_ssize_t count, PyObject *names, PyO
 static long level_of(PyObject *level)
 {
     int overflow;
-    return level && PyLong_Check(level) ? PyLong_AsLongAndOverflow(level, &overflow) : 0;
+    return level && PyLong_Check(level) ? PyLong_AsLongAndOverflow(level, &overflow)
+                                        : 0;
 }
 
 static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t count,
@@ -413,9 +421,10 @@ static PyObject *gcd_shim(PyObject *self, PyObject *const *args, Py_ssize_t coun
     sp_frame *top = sp_frame_top(_PyThreadState_UncheckedGet());
     sp_frame *frame = sp_frame_importer(top);
     /* With a package, importlib has resolved nothing yet; the module's code will tell. */
-    bool absolute = count >= 1 && PyUnicode_Check(args[0]) && (count < 3 || !level_of(args[2]));
-    if (frame && absolute && !sp_agent.ended && sp_lane_owned() && sp_frame_reviewed(frame) &&
-        import_begins(args[0], NULL, NULL, 0) < 0)
+    bool absolute =
+        count >= 1 && PyUnicode_Check(args[0]) && (count < 3 || !level_of(args[2]));
+    if (frame && absolute && !sp_agent.ended && sp_lane_owned() &&
+        sp_frame_reviewed(frame) && import_begins(args[0], NULL, NULL, 0) < 0)
         return NULL;
     return PyObject_Vectorcall(real_gcd, args, (size_t)count, names);
 }

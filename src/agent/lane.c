@@ -53,7 +53,8 @@ static bool ring_sound(const struct sp_ring *ring, uint64_t bytes)
            area_inside(ring->arena_offset, SP_ARENA_BYTES, bytes) &&
            area_inside(ring->folds_offset, SP_FOLDS_MAX * sizeof(struct sp_ring_fold),
                        bytes) &&
-           ring->words_count >= 1024 && (ring->words_count & (ring->words_count - 1)) == 0 &&
+           ring->words_count >= 1024 &&
+           (ring->words_count & (ring->words_count - 1)) == 0 &&
            ring->words_count <= UINT32_MAX &&
            area_inside(ring->words_offset, ring->words_count * 8, bytes);
 }
@@ -63,7 +64,8 @@ static struct sp_ring *map_ring(int fd, size_t *ret_bytes)
     struct stat status;
     void *memory = MAP_FAILED;
     if (fstat(fd, &status) == 0 && (uint64_t)status.st_size >= sizeof(struct sp_ring))
-        memory = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        memory = mmap(NULL, (size_t)status.st_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+                      fd, 0);
     close(fd);
     if (memory == MAP_FAILED)
         return NULL;
@@ -80,7 +82,8 @@ static void use_ring(struct sp_ring *ring)
     sp_lane.words = (uint64_t *)((uint8_t *)ring + ring->words_offset);
     sp_lane.mask = ring->words_count - 1;
     sp_lane.head = 0;
-    sp_lane.limit = 0; /* so that the first word comes after a TIME and a THREAD message */
+    sp_lane.limit =
+        0; /* so that the first word comes after a TIME and a THREAD message */
     sp_lane.last_ticks = 0;
     sp_lane.last_tid = 0;
     sp_lane.kicked = 0;
@@ -115,7 +118,8 @@ static void copy_functions(const struct sp_ring *from, struct sp_ring *to)
     uint32_t used = __atomic_load_n(&from->arena_used, __ATOMIC_ACQUIRE);
     if (count >= SP_FUNCTIONS_MAX || used > SP_ARENA_BYTES)
         return;
-    memcpy((uint8_t *)to + to->arena_offset, (const uint8_t *)from + from->arena_offset, used);
+    memcpy((uint8_t *)to + to->arena_offset, (const uint8_t *)from + from->arena_offset,
+           used);
     memcpy(to->function_offsets, from->function_offsets,
            (count + 1) * sizeof to->function_offsets[0]);
     to->arena_used = used;
@@ -262,7 +266,8 @@ static void copy_in(const void *data, size_t size)
 bool sp_lane_message(enum sp_message type, const void *data, size_t size)
 {
     size_t words = (size + 7) / 8;
-    if (words == 0 || words > SP_MESSAGE_WORDS_MAX || !sp_lane_ready() || !reserve(words + 1))
+    if (words == 0 || words > SP_MESSAGE_WORDS_MAX || !sp_lane_ready() ||
+        !reserve(words + 1))
         return false;
     if (sp_unlikely(lost)) {
         report_lost();
@@ -301,7 +306,8 @@ uint32_t sp_lane_function_add(const struct sp_lane_function *function)
     uint32_t id = ring->functions + 1;
     uint32_t offset = ring->arena_used ? ring->arena_used : 8;
     size_t size = sizeof head + head.name_size + head.module_size + head.file_size;
-    if (id >= SP_FUNCTIONS_MAX || offset > SP_ARENA_BYTES || size > SP_ARENA_BYTES - offset)
+    if (id >= SP_FUNCTIONS_MAX || offset > SP_ARENA_BYTES ||
+        size > SP_ARENA_BYTES - offset)
         return 0;
     uint8_t *at = (uint8_t *)ring + ring->arena_offset + offset;
     memcpy(at, &head, sizeof head);
@@ -312,7 +318,8 @@ uint32_t sp_lane_function_add(const struct sp_lane_function *function)
     at += head.module_size;
     memcpy(at, function->file, head.file_size);
     ring->function_offsets[id] = offset;
-    __atomic_store_n(&ring->arena_used, (offset + (uint32_t)size + 7) & ~7u, __ATOMIC_RELEASE);
+    __atomic_store_n(&ring->arena_used, (offset + (uint32_t)size + 7) & ~7u,
+                     __ATOMIC_RELEASE);
     __atomic_store_n(&ring->functions, id, __ATOMIC_RELEASE);
     return id;
 }
@@ -332,7 +339,7 @@ bool sp_lane_event(struct sp_lane_record *r)
 }
 
 #define TEXT_PIECE_BYTES (16u << 10)
-#define TEXT_BYTES_MAX (1u << 20)
+#define TEXT_BYTES_MAX   (1u << 20)
 
 bool sp_lane_text(const char *text, size_t size)
 {

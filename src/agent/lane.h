@@ -32,7 +32,7 @@ struct sp_lane_hot {
     uint64_t limit;      /* up to where we may write without looking at `tail` */
     uint64_t last_ticks; /* of the last call word or TIME message */
     uint32_t last_tid;   /* of the last THREAD message */
-    uint32_t kicked;     /* 1: KICK was sent since the ring was last less than half full */
+    uint32_t kicked; /* 1: KICK was sent since the ring was last less than half full */
     uint32_t side_holder; /* thread that holds the lock of side.h */
     uint32_t serial;      /* of the last act announced */
     uint32_t pid;         /* whose lane it is */

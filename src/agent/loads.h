@@ -11,6 +11,7 @@ void sp_loads_extension(const char *module, size_t module_size, const char *file
 
 /* From the audit hook; always 0. */
 int sp_loads_ctypes(const char *operation, PyObject *args); /* each one */
-int sp_loads_once(const char *operation, PyObject *args);   /* once per place in the program */
+int sp_loads_once(const char *operation,
+                  PyObject *args); /* once per place in the program */
 
 #endif

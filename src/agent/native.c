@@ -69,7 +69,8 @@ static void write_open_at(const char *path, int flags)
 static void file_opened(int dir, const char *path, int flags)
 {
     (void)dir;
-    if (!path || (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) || sp_agent.config->opens)
+    if (!path || (flags & (O_WRONLY | O_RDWR | O_CREAT | O_TRUNC)) ||
+        sp_agent.config->opens)
         return;
     int err = errno;
     if (in_own_process()) {

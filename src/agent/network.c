@@ -12,8 +12,7 @@
 /* The begin of _socket.socket's objects, the same in every supported version. Its Python
  * attribute would run Python code (an enum's constructor). */
 struct socket_object {
-    PyObject_HEAD
-    int fd;
+    PyObject_HEAD int fd;
     int family;
     int type;
 };
@@ -61,7 +60,8 @@ static long long_of(PyObject *value)
 /* PermissionError with the supervisor's sentence. */
 static int refuse(const char *message)
 {
-    PyObject *text = PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+    PyObject *text =
+        PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
     PyObject *error =
         text ? PyObject_CallFunction(PyExc_PermissionError, "iO", EACCES, text) : NULL;
     if (error)
@@ -136,7 +136,8 @@ int sp_network_address(const char *operation, PyObject *args)
     int family = socket_family(sp_acts_item(args, 0));
     if (!address || address == Py_None) /* sendmsg on a connected socket */
         return 0;
-    struct sp_lane_record *r = sp_record_act(strcmp(operation, "bind") == 0 ? SP_KIND_BIND : SP_KIND_CONNECT, operation);
+    struct sp_lane_record *r = sp_record_act(
+        strcmp(operation, "bind") == 0 ? SP_KIND_BIND : SP_KIND_CONNECT, operation);
     if (family >= 0)
         sp_record_string(r, SP_FIELD_FAMILY, family_name(family));
     add_address(r, family, address);

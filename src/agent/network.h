@@ -6,7 +6,8 @@
 
 #include <Python.h>
 
-int sp_network_socket(const char *operation, PyObject *args);  /* (self, family, type, protocol) */
+int sp_network_socket(const char *operation,
+                      PyObject *args); /* (self, family, type, protocol) */
 int sp_network_address(const char *operation, PyObject *args); /* (self, address) */
 
 /* (host, ...): where a name lookup was asked for, for when libc turns out to need a server. */

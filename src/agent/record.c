@@ -12,7 +12,8 @@ void sp_record_begin(struct sp_lane_record *r, enum sp_kind kind)
     };
 }
 
-static void append(struct sp_lane_record *r, enum sp_field field, const void *data, size_t size)
+static void append(struct sp_lane_record *r, enum sp_field field, const void *data,
+                   size_t size)
 {
     struct sp_ring_field head = {.field = (uint16_t)field, .size = (uint16_t)size};
     uint8_t *at = r->fields + r->event.size;
@@ -27,7 +28,8 @@ static size_t room(const struct sp_lane_record *r)
     return used < sizeof r->fields ? sizeof r->fields - used : 0;
 }
 
-void sp_record_text(struct sp_lane_record *r, enum sp_field field, const char *text, size_t size)
+void sp_record_text(struct sp_lane_record *r, enum sp_field field, const char *text,
+                    size_t size)
 {
     size_t left = room(r);
     if (size > SP_TEXT_MAX)

@@ -38,7 +38,8 @@ static void replace(PyObject *dict, const char *name, PyMethodDef like, sp_shim 
     PyErr_Clear();
 }
 
-void sp_shim_builtin(const char *module, const char *name, sp_shim shim, PyObject **ret_real)
+void sp_shim_builtin(const char *module, const char *name, sp_shim shim,
+                     PyObject **ret_real)
 {
     PyObject *dict = module_dict(module);
     PyObject *real = dict ? PyDict_GetItemString(dict, name) : NULL;
@@ -48,7 +49,8 @@ void sp_shim_builtin(const char *module, const char *name, sp_shim shim, PyObjec
     replace(dict, name, *c->m_ml, shim, c->m_self, c->m_module, ret_real);
 }
 
-void sp_shim_function(const char *module, const char *name, sp_shim shim, PyObject **ret_real)
+void sp_shim_function(const char *module, const char *name, sp_shim shim,
+                      PyObject **ret_real)
 {
     PyObject *dict = module_dict(module);
     PyObject *real = dict ? PyDict_GetItemString(dict, name) : NULL;

@@ -23,7 +23,7 @@ struct sp_stub sp_stub = {.version = SP_STUB_VERSION};
 char sp_stub_preload[SP_PRELOAD_BYTES];
 size_t sp_stub_preload_size;
 
-#define VARIABLE "LD_PRELOAD="
+#define VARIABLE      "LD_PRELOAD="
 #define VARIABLE_SIZE (sizeof VARIABLE - 1)
 
 /* By hand: a shell brings a getenv and an unsetenv of its own, which ours would call. */

@@ -10,7 +10,8 @@
 
 /* Which function of libc a lookup came through; named in the trace. */
 struct sp_stub {
-    uint32_t version; /* SP_STUB_VERSION: both come from one build, or they do not talk */
+    uint32_t
+        version; /* SP_STUB_VERSION: both come from one build, or they do not talk */
     uint32_t reserved;
 
     /* By the stub: puts LD_PRELOAD back into the C environment, for the program's own

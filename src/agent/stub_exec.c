@@ -15,10 +15,10 @@
 
 extern char **environ;
 
-#define FEW 250   /* entries: 2 KiB of stack */
-#define MANY 4000 /* 32 KiB */
+#define FEW           250  /* entries: 2 KiB of stack */
+#define MANY          4000 /* 32 KiB */
 #define ARGUMENTS_MAX 1000
-#define VARIABLE "LD_PRELOAD="
+#define VARIABLE      "LD_PRELOAD="
 #define VARIABLE_SIZE (sizeof VARIABLE - 1)
 
 enum state {
@@ -132,27 +132,31 @@ static int run_execveat(const struct launch *l, char *const *environment)
 SP_EXPORT int execve(const char *path, char *const argv[], char *const envp[])
 {
     SP_REAL(execve);
-    return run((struct launch){.run = run_execve, .real = real, .path = path, .argv = argv},
-               envp);
+    return run(
+        (struct launch){.run = run_execve, .real = real, .path = path, .argv = argv},
+        envp);
 }
 
 SP_EXPORT int execvpe(const char *file, char *const argv[], char *const envp[])
 {
     SP_REAL(execvpe);
-    return run((struct launch){.run = run_execve, .real = real, .path = file, .argv = argv},
-               envp);
+    return run(
+        (struct launch){.run = run_execve, .real = real, .path = file, .argv = argv},
+        envp);
 }
 
 SP_EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 {
     SP_REAL(fexecve);
-    return run((struct launch){.run = run_fexecve, .real = real, .fd = fd, .argv = argv},
-               envp);
+    return run(
+        (struct launch){.run = run_fexecve, .real = real, .fd = fd, .argv = argv},
+        envp);
 }
 
-int execveat(int dir, const char *path, char *const argv[], char *const envp[], int flags);
-SP_EXPORT int execveat(int dir, const char *path, char *const argv[], char *const envp[],
-                       int flags)
+int execveat(int dir, const char *path, char *const argv[], char *const envp[],
+             int flags);
+SP_EXPORT int execveat(int dir, const char *path, char *const argv[],
+                       char *const envp[], int flags)
 {
     SP_REAL(execveat);
     return run((struct launch){.run = run_execveat,
@@ -175,18 +179,18 @@ SP_EXPORT int execvp(const char *file, char *const argv[])
 }
 
 /* The arguments of execl and its kin as an array, and what follows them. */
-#define LIST_OF(first, argv, more)                                                       \
-    char *argv[ARGUMENTS_MAX + 1];                                                       \
-    va_list more;                                                                        \
-    va_start(more, first);                                                               \
-    size_t argc_ = 0;                                                                    \
-    argv[0] = (char *)first;                                                             \
-    while (argv[argc_] && ++argc_ <= ARGUMENTS_MAX)                                      \
-        argv[argc_] = va_arg(more, char *);                                              \
-    if (argc_ > ARGUMENTS_MAX) {                                                         \
-        va_end(more);                                                                    \
-        errno = E2BIG;                                                                   \
-        return -1;                                                                       \
+#define LIST_OF(first, argv, more)                                                     \
+    char *argv[ARGUMENTS_MAX + 1];                                                     \
+    va_list more;                                                                      \
+    va_start(more, first);                                                             \
+    size_t argc_ = 0;                                                                  \
+    argv[0] = (char *)first;                                                           \
+    while (argv[argc_] && ++argc_ <= ARGUMENTS_MAX)                                    \
+        argv[argc_] = va_arg(more, char *);                                            \
+    if (argc_ > ARGUMENTS_MAX) {                                                       \
+        va_end(more);                                                                  \
+        errno = E2BIG;                                                                 \
+        return -1;                                                                     \
     }
 
 SP_EXPORT int execl(const char *path, const char *first, ...)
@@ -215,8 +219,8 @@ SP_EXPORT int execle(const char *path, const char *first, ...)
 
 static int run_spawn(const struct launch *l, char *const *environment)
 {
-    return ((__typeof__(posix_spawn) *)l->real)(l->pid, l->path, l->actions, l->attributes,
-                                                l->argv, environment);
+    return ((__typeof__(posix_spawn) *)l->real)(l->pid, l->path, l->actions,
+                                                l->attributes, l->argv, environment);
 }
 
 SP_EXPORT int posix_spawn(pid_t *restrict pid, const char *restrict path,

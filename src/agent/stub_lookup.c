@@ -58,8 +58,8 @@ SP_EXPORT int getaddrinfo(const char *restrict node, const char *restrict servic
 }
 
 SP_EXPORT int getnameinfo(const struct sockaddr *restrict address, socklen_t size,
-                          char *restrict host, socklen_t host_size, char *restrict service,
-                          socklen_t service_size, int flags)
+                          char *restrict host, socklen_t host_size,
+                          char *restrict service, socklen_t service_size, int flags)
 {
     SP_REAL(getnameinfo);
     if (!real)
@@ -132,10 +132,10 @@ SP_EXPORT struct hostent *gethostbyaddr(const void *address, socklen_t size, int
     return found;
 }
 
-SP_EXPORT int gethostbyaddr_r(const void *restrict address, socklen_t address_size, int family,
-                              struct hostent *restrict entry, char *restrict buffer,
-                              size_t size, struct hostent **restrict result,
-                              int *restrict error)
+SP_EXPORT int gethostbyaddr_r(const void *restrict address, socklen_t address_size,
+                              int family, struct hostent *restrict entry,
+                              char *restrict buffer, size_t size,
+                              struct hostent **restrict result, int *restrict error)
 {
     SP_REAL(gethostbyaddr_r);
     if (!real)
@@ -148,27 +148,27 @@ SP_EXPORT int gethostbyaddr_r(const void *restrict address, socklen_t address_si
 
 /* Users and groups: the name service may ask a daemon by a socket. All four functions, and
  * their reentrant twins, have one shape each. */
-#define LOOKUP(type, function, parameter, name)                                           \
-    SP_EXPORT struct type *function(parameter key)                                        \
-    {                                                                                     \
-        SP_REAL(function);                                                                \
-        int mark = begin(#function, name);                                                \
-        struct type *found = real ? real(key) : NULL;                                     \
-        end(mark, found != NULL, 0);                                                      \
-        return found;                                                                     \
+#define LOOKUP(type, function, parameter, name)                                        \
+    SP_EXPORT struct type *function(parameter key)                                     \
+    {                                                                                  \
+        SP_REAL(function);                                                             \
+        int mark = begin(#function, name);                                             \
+        struct type *found = real ? real(key) : NULL;                                  \
+        end(mark, found != NULL, 0);                                                   \
+        return found;                                                                  \
     }
-#define LOOKUP_R(type, function, parameter, name)                                         \
-    SP_EXPORT int function(parameter key, struct type *restrict entry,                    \
-                           char *restrict buffer, size_t size,                            \
-                           struct type **restrict result)                                 \
-    {                                                                                     \
-        SP_REAL(function);                                                                \
-        if (!real)                                                                        \
-            return ENOSYS;                                                                \
-        int mark = begin(#function, name);                                                \
-        int code = real(key, entry, buffer, size, result);                                \
-        end(mark, code == 0 && *result, 0);                                               \
-        return code;                                                                      \
+#define LOOKUP_R(type, function, parameter, name)                                      \
+    SP_EXPORT int function(parameter key, struct type *restrict entry,                 \
+                           char *restrict buffer, size_t size,                         \
+                           struct type **restrict result)                              \
+    {                                                                                  \
+        SP_REAL(function);                                                             \
+        if (!real)                                                                     \
+            return ENOSYS;                                                             \
+        int mark = begin(#function, name);                                             \
+        int code = real(key, entry, buffer, size, result);                             \
+        end(mark, code == 0 && *result, 0);                                            \
+        return code;                                                                   \
     }
 
 LOOKUP(passwd, getpwnam, const char *, key)

@@ -27,13 +27,13 @@ static int has_mode(int flags)
     return (flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-#define MODE_OF(flags, mode)                                                             \
-    mode_t mode = 0;                                                                     \
-    if (has_mode(flags)) {                                                               \
-        va_list more;                                                                    \
-        va_start(more, flags);                                                           \
-        mode = (mode_t)va_arg(more, unsigned);                                           \
-        va_end(more);                                                                    \
+#define MODE_OF(flags, mode)                                                           \
+    mode_t mode = 0;                                                                   \
+    if (has_mode(flags)) {                                                             \
+        va_list more;                                                                  \
+        va_start(more, flags);                                                         \
+        mode = (mode_t)va_arg(more, unsigned);                                         \
+        va_end(more);                                                                  \
     }
 
 SP_EXPORT int open(const char *path, int flags, ...)

@@ -45,8 +45,8 @@ static inline void *sp_stub_real(void **cache, const char *name)
     return real;
 }
 
-#define SP_REAL(name)                                                                    \
-    static void *real_##name;                                                            \
+#define SP_REAL(name)                                                                  \
+    static void *real_##name;                                                          \
     __typeof__(name) *real = (__typeof__(name) *)sp_stub_real(&real_##name, #name)
 
 #endif

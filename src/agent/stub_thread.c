@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 
-SP_EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attr,
+SP_EXPORT int pthread_create(pthread_t *restrict thread,
+                             const pthread_attr_t *restrict attr,
                              void *(*start)(void *), void *restrict argument)
 {
     SP_REAL(pthread_create);

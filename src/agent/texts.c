@@ -95,7 +95,8 @@ int sp_texts_compile(const char *operation, PyObject *args)
             r->event.flags |= SP_EVENT_TEXT;
         sp_acts_add_path(r, SP_FIELD_FILE, sp_acts_item(args, 1));
         sp_record_int(r, SP_FIELD_SIZE, (int64_t)size);
-        sp_record_text(r, SP_FIELD_START, text, size < START_BYTES ? size : START_BYTES);
+        sp_record_text(r, SP_FIELD_START, text,
+                       size < START_BYTES ? size : START_BYTES);
         sp_lane_event(r);
     }
     Py_XDECREF(made);

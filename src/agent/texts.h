@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
-int sp_texts_compile(const char *operation, PyObject *args); /* (source, file); always 0 */
+int sp_texts_compile(const char *operation,
+                     PyObject *args); /* (source, file); always 0 */
 
 #endif

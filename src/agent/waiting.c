@@ -28,7 +28,8 @@ static uint16_t copy_place(char *to, size_t room, sp_frame *frame)
     return (uint16_t)(used + snprintf(to + used, 12, ":%d", sp_frame_line(frame)));
 }
 
-bool sp_import_describe(struct sp_import *import, const char *module, size_t module_size)
+bool sp_import_describe(struct sp_import *import, const char *module,
+                        size_t module_size)
 {
     sp_frame *top = sp_frame_top(_PyThreadState_UncheckedGet());
     sp_frame *importer = sp_frame_importer(top);
@@ -125,8 +126,10 @@ void sp_waiting_end(uint64_t mark)
 static bool loaded(const struct sp_import *import)
 {
     PyObject *modules = PyImport_GetModuleDict();
-    PyObject *name = PyUnicode_DecodeUTF8(import->module, import->module_size, "replace");
-    bool found = name && modules && PyDict_Check(modules) && PyDict_Contains(modules, name) == 1;
+    PyObject *name =
+        PyUnicode_DecodeUTF8(import->module, import->module_size, "replace");
+    bool found =
+        name && modules && PyDict_Check(modules) && PyDict_Contains(modules, name) == 1;
     Py_XDECREF(name);
     PyErr_Clear();
     return found;

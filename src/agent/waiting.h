@@ -24,10 +24,12 @@ struct sp_import {
 
 /* Looks at the calling thread's frames: from where, whether by reviewed code. False: there
  * is no importing frame (the program itself is being started). */
-bool sp_import_describe(struct sp_import *import, const char *module, size_t module_size);
+bool sp_import_describe(struct sp_import *import, const char *module,
+                        size_t module_size);
 
 /* Writes the event. */
-void sp_import_write(const struct sp_import *import, const char *file, size_t file_size);
+void sp_import_write(const struct sp_import *import, const char *file,
+                     size_t file_size);
 
 /* Lets it wait; when too many do, the oldest is written without a file. */
 void sp_waiting_add(const struct sp_import *import);

@@ -41,7 +41,7 @@ class Outcome:
 
 
 def find_agents() -> Path | None:
-    """Give the folder of the stub and the agents: SANDPIT_AGENTS, or the installed one."""
+    """Give the folder of stub and agents: SANDPIT_AGENTS, or the installed one."""
     named = os.environ.get("SANDPIT_AGENTS")
     if named:
         return Path(named)
@@ -76,7 +76,11 @@ def python_folders(python: Interpreter) -> list[str]:
     """Give the folders that a run of this interpreter has as {python}."""
     version = f"python{python.version[0]}.{python.version[1]}"
     prefix = str(Path(os.path.realpath(python.path)).parents[1])
-    return [f"{prefix}/lib/{version}", f"{prefix}/lib/python3", f"{prefix}/lib64/{version}"]
+    return [
+        f"{prefix}/lib/{version}",
+        f"{prefix}/lib/python3",
+        f"{prefix}/lib64/{version}",
+    ]
 
 
 def plain_environment() -> dict[str, str]:
@@ -87,7 +91,9 @@ def plain_environment() -> dict[str, str]:
 @pytest.fixture
 def guest(agents: Path, harness: Path, python: Interpreter, tmp_path: Path):
     """Give a function that runs code, or a command line, with the agent of `python`."""
-    if not (agents / f"sandpit-agent-{python.version[0]}.{python.version[1]}.so").exists():
+    if not (
+        agents / f"sandpit-agent-{python.version[0]}.{python.version[1]}.so"
+    ).exists():
         abilities.require("agents", f"no agent for {python.version}")
 
     def run(
@@ -117,9 +123,14 @@ def guest(agents: Path, harness: Path, python: Interpreter, tmp_path: Path):
             cwd=tmp_path,
             env={**plain_environment(), **(env or {})},
         )
-        text = (tmp_path / "lines").read_text(encoding="utf-8", errors="surrogateescape")
+        text = (tmp_path / "lines").read_text(
+            encoding="utf-8", errors="surrogateescape"
+        )
         return Outcome(
-            done.returncode, done.stdout, done.stderr, [json.loads(one) for one in text.splitlines()]
+            done.returncode,
+            done.stdout,
+            done.stderr,
+            [json.loads(one) for one in text.splitlines()],
         )
 
     return run

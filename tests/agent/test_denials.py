@@ -59,8 +59,13 @@ def test_denied_import_of_a_loaded_module_raises(guest, attempt, tmp_path):
     library = tmp_path / "lib"
     library.mkdir()
     (library / "helper.py").write_text("import colorsys\n")
-    before = "import sys; sys.path.insert(0, 'lib'); import helper; assert 'colorsys' in sys.modules"
-    outcome = guest(caught(ATTEMPTS[attempt], before), "-i", "colorsys", "-p", str(library))
+    before = (
+        "import sys; sys.path.insert(0, 'lib'); import helper\n"
+        "assert 'colorsys' in sys.modules"
+    )
+    outcome = guest(
+        caught(ATTEMPTS[attempt], before), "-i", "colorsys", "-p", str(library)
+    )
     assert outcome.stdout.startswith("sandpit ImportDenied")
     assert len(outcome.told("ask")) == 1
 
@@ -77,7 +82,9 @@ def test_denied_member_of_a_package_raises(guest):
 
 
 def test_member_that_is_no_module_is_free(guest):
-    outcome = guest(caught("from os import path, sep, getcwd"), "-i", "os.getcwd", "-i", "os.sep")
+    outcome = guest(
+        caught("from os import path, sep, getcwd"), "-i", "os.getcwd", "-i", "os.sep"
+    )
     assert outcome.stdout == "got in\n"
 
 
@@ -88,14 +95,20 @@ def test_library_may_import_what_the_program_may_not(guest):
 
 
 def test_import_that_the_supervisor_allows_is_asked_once_and_goes_on(guest):
-    outcome = guest("import colorsys\nprint(colorsys.__name__)\n", "-i", "colorsys", "-a")
+    outcome = guest(
+        "import colorsys\nprint(colorsys.__name__)\n", "-i", "colorsys", "-a"
+    )
     assert outcome.stdout == "colorsys\n"
     assert len(outcome.told("ask")) == 1
     assert len(outcome.of("import", module="colorsys")) == 1
 
 
 def test_denied_import_is_asked_each_time(guest):
-    code = "for _ in range(3):\n    try:\n        import colorsys\n    except ImportError: pass\n"
+    code = (
+        "for _ in range(3):\n"
+        "    try:\n        import colorsys\n"
+        "    except ImportError: pass\n"
+    )
     assert len(guest(code, "-i", "colorsys").told("ask")) == 3
 
 
@@ -113,11 +126,23 @@ def test_denied_import_ends_the_program_with_the_sentence(guest):
     ("act", "kind", "fields"),
     [
         ("s.connect(('127.0.0.1', 9))", "connect", {"address": "127.0.0.1", "port": 9}),
-        ("s.connect_ex(('127.0.0.1', 9))", "connect", {"address": "127.0.0.1", "port": 9}),
+        (
+            "s.connect_ex(('127.0.0.1', 9))",
+            "connect",
+            {"address": "127.0.0.1", "port": 9},
+        ),
         ("s.bind(('127.0.0.1', 0))", "bind", {"address": "127.0.0.1", "port": 0}),
-        ("u.sendto(b'x', ('127.0.0.1', 9))", "connect", {"address": "127.0.0.1", "port": 9}),
+        (
+            "u.sendto(b'x', ('127.0.0.1', 9))",
+            "connect",
+            {"address": "127.0.0.1", "port": 9},
+        ),
         ("u.sendmsg([b'x'], [], 0, ('127.0.0.1', 9))", "connect", {"port": 9}),
-        ("socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)", "socket", {"family": "netlink"}),
+        (
+            "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)",
+            "socket",
+            {"family": "netlink"},
+        ),
     ],
 )
 def test_denied_network_act_raises_permission_error(guest, act, kind, fields):
@@ -129,7 +154,9 @@ def test_denied_network_act_raises_permission_error(guest, act, kind, fields):
         "else:\n    print('got out')\n"
     )
     outcome = guest(code, "-n")
-    assert outcome.stdout == "13 [Errno 13] denied by the harness; grant it to allow it\n"
+    assert (
+        outcome.stdout == "13 [Errno 13] denied by the harness; grant it to allow it\n"
+    )
     asked = outcome.of(kind, row="ask")[-1]
     assert asked["at_line"] == 4
     assert fields.items() <= asked.items()
@@ -140,7 +167,8 @@ def test_unix_socket_and_allowed_network_are_not_asked(guest):
         "import socket\n"
         "a, b = socket.socketpair(); a.sendall(b'x'); print(b.recv(1))\n"
         "s = socket.socket(socket.AF_UNIX)\n"
-        "try:\n    s.connect('/nowhere')\nexcept FileNotFoundError:\n    print('none')\n"
+        "try:\n    s.connect('/nowhere')\n"
+        "except FileNotFoundError:\n    print('none')\n"
     )
     outcome = guest(code, "-n")
     assert outcome.stdout == "b'x'\nnone\n"

@@ -22,12 +22,17 @@ def test_forked_child_gets_its_own_lane(guest):
     outcome = guest(code)
     assert [one["how"] for one in outcome.told("hello")] == [0, 1]
     reads = outcome.of("open", path="script.py", at_line=3)
-    assert {one["pid"] for one in reads} == {one["pid"] for one in outcome.told("hello")}
+    assert {one["pid"] for one in reads} == {
+        one["pid"] for one in outcome.told("hello")
+    }
     assert all(one["pid"] == one["tid"] for one in reads)
 
 
 def test_child_that_says_nothing_needs_no_lane(guest):
-    outcome = guest("import os\npid = os.fork()\nif not pid: os._exit(3)\nprint(os.waitpid(pid, 0)[1])\n")
+    outcome = guest(
+        "import os\npid = os.fork()\nif not pid: os._exit(3)\n"
+        "print(os.waitpid(pid, 0)[1])\n"
+    )
     assert outcome.stdout == "768\n"
 
 
@@ -55,7 +60,10 @@ def test_chain_of_forks(guest):
         "open('script.py').close()\n"
     )
     outcome = guest(code)
-    assert len({one["pid"] for one in outcome.of("open", path="script.py", at_line=5)}) == 4
+    assert (
+        len({one["pid"] for one in outcome.of("open", path="script.py", at_line=5)})
+        == 4
+    )
     assert len(hellos(outcome, 1)) == 4
 
 
@@ -85,7 +93,7 @@ STUB = "print('libsandpit-stub.so' in open('/proc/self/maps').read())"
         "subprocess.run(child, env=os.environ, close_fds=False)",
         "subprocess.run(child, preexec_fn=lambda: None, env={'A': 'b'})",
         "os.system(shlex.join(child))",
-        "subprocess.run(shlex.join(child), shell=True, env={'PATH': os.environ['PATH']})",
+        "subprocess.run(shlex.join(child), shell=True, env={'PATH': os.defpath})",
         "os.popen(shlex.join(child)).read() and print('LD')",
         "os.waitpid(os.posix_spawn(child[0], child, {'A': 'b'}), 0)",
         "os.waitpid(os.posix_spawnp(child[0], child, os.environ), 0)",
@@ -128,7 +136,9 @@ def test_own_preload_of_the_user_stays(guest, tmp_path):
 
     (tmp_path / "own.c").write_text("int sandpit_test_own(void) { return 42; }\n")
     own = tmp_path / "own.so"
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", own, tmp_path / "own.c"], check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", own, tmp_path / "own.c"], check=True
+    )
     show = f"import os, ctypes; {STUB}; print(ctypes.CDLL(None).sandpit_test_own())"
     code = (
         f"import subprocess, sys\n{show}\nprint(os.environ['LD_PRELOAD'])\n"
@@ -144,11 +154,16 @@ def test_own_preload_of_the_user_stays(guest, tmp_path):
 def test_other_programs_do_not_notice(guest, program):
     if not shutil.which(program):
         pytest.skip(f"requires: {program}")
-    arguments = {"ls": ["/"], "bash": ["-c", "echo a | cat"], "sh": ["-c", "echo $((1+1))"]}
+    arguments = {
+        "ls": ["/"],
+        "bash": ["-c", "echo a | cat"],
+        "sh": ["-c", "echo $((1+1))"],
+    }
     command = [program, *arguments.get(program, [])]
     code = (
         "import subprocess\n"
-        f"done = subprocess.run({command!r}, capture_output=True, env={{'PATH': '/bin:/usr/bin'}})\n"
+        "env = {'PATH': '/bin:/usr/bin'}\n"
+        f"done = subprocess.run({command!r}, capture_output=True, env=env)\n"
         "print(done.returncode, done.stdout, done.stderr)\n"
     )
     import subprocess

@@ -34,7 +34,8 @@ def deepest():
         return n, str(e)
 print(f(900), deepest())
 for bad in ('import nothing_here', 'from os import nothing', 'import os.nothing', '1/0',
-            'from . import x', 'import importlib; importlib.import_module("nothing_here")'):
+            'from . import x',
+            'import importlib; importlib.import_module("nothing_here")'):
     try:
         exec(bad)
     except Exception:
@@ -62,7 +63,8 @@ def plain(python, code, *flags, env=None, folder=None):
         text=True,
         cwd=folder,
         stdin=subprocess.DEVNULL,
-        env={key: v for key, v in os.environ.items() if 'SANDPIT' not in key} | (env or {}),
+        env={key: v for key, v in os.environ.items() if "SANDPIT" not in key}
+        | (env or {}),
     )
 
 
@@ -96,7 +98,9 @@ def strip(text):
         (("-X", "tracemalloc"), {}),
     ],
 )
-@pytest.mark.parametrize("ending", ["pass", "import sys; sys.exit(3)", "1/0", "import os; os.abort()"])
+@pytest.mark.parametrize(
+    "ending", ["pass", "import sys; sys.exit(3)", "1/0", "import os; os.abort()"]
+)
 def test_ending_is_as_usual(guest, python, tmp_path, flags, env, ending):
     outcome = guest(ending, "-c", "folded", flags=flags, env=env)
     bare = plain(python, tmp_path / "script.py", *flags, env=env)
