@@ -8,8 +8,6 @@
 #include "run/result.h"
 #include "run/run.h"
 
-extern char **environ;
-
 static int exit_code_for(const struct sp_run_options *options, const struct sp_outcome *outcome)
 {
     bool limit = outcome->status == SP_STATUS_TIMEOUT || outcome->status == SP_STATUS_CANCELLED;

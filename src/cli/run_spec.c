@@ -20,8 +20,6 @@
 #include "run/result.h"
 #include "run/run.h"
 
-extern char **environ;
-
 #define SPEC_BYTES_MAX (256u << 20)
 
 static int read_line(int fd, struct sp_buffer *to, struct sp_error *reterr)
@@ -161,8 +159,8 @@ static int program(const json_t *spec, struct sp_run_request *request, struct sp
 
 static int accepted(const json_t *spec, unsigned *ret_bits, struct sp_error *reterr)
 {
-    char **names;
-    size_t count;
+    char **names = NULL;
+    size_t count = 0;
     int code = texts(spec, "allow_degraded", &names, &count, reterr);
     for (size_t i = 0; code == 0 && i < count; i++) {
         int ability = sp_ability_find(names[i]);
@@ -239,12 +237,12 @@ static int conclude(void *context, const struct sp_run *run, const struct sp_out
     return outcome->exit_code;
 }
 
-int sp_cli_run_spec(const void *options, int argc, char **argv)
+int sp_cli_run_spec(const void *values, int argc, char **argv)
 {
     struct sp_error error;
     char *end;
     int fd = argc == 1 ? (int)strtol(argv[0], &end, 10) : -1;
-    (void)options;
+    (void)values;
     if (fd < 0 || *end != '\0' || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
         return sp_cli_error(SP_EXIT_FAILED, "run-spec takes the number of an open descriptor");
     struct sp_run_request request = {.control = fd, .started = started, .conclude = conclude,

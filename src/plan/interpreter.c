@@ -120,6 +120,14 @@ static bool up(char *path)
     return true;
 }
 
+/* From PREFIX/bin/python3 to PREFIX. */
+static bool up_twice(char *path)
+{
+    if (!up(path))
+        return false;
+    return up(path);
+}
+
 /* The folder of the interpreter that a virtual environment was made from ("home = ..."). */
 static bool environment_home(const char *prefix, char home[PATH_MAX])
 {
@@ -141,17 +149,18 @@ static void find_roots(struct sp_interpreter *in)
     char home[PATH_MAX];
     char real[PATH_MAX];
     snprintf(prefix, sizeof prefix, "%s", in->path);
-    if (up(prefix) && up(prefix) && environment_home(prefix, home)) {
+    if (up_twice(prefix) && environment_home(prefix, home)) {
         add_prefix(in, prefix);
         if (realpath(prefix, real) != NULL && strcmp(real, prefix) != 0)
             add_prefix(in, real);
         if (up(home))
             add_prefix(in, home);
     }
-    if (realpath(in->path, real) != NULL && up(real) && up(real))
+    if (realpath(in->path, real) != NULL && up_twice(real))
         add_prefix(in, real);
-    if (getenv("HOME") != NULL)
-        add_root(in, getenv("HOME"), "/.local/lib/python");
+    const char *user = getenv("HOME");
+    if (user != NULL)
+        add_root(in, user, "/.local/lib/python");
     in->roots[in->roots_size++] = '\0';
 }
 
@@ -164,11 +173,9 @@ static int make_absolute(struct sp_interpreter *in, struct sp_error *reterr)
     snprintf(relative, sizeof relative, "%s", in->path);
     if (getcwd(folder, sizeof folder) == NULL)
         return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
-    if (strlen(folder) + strlen(relative) + 2 > PATH_MAX)
+    int n = snprintf(in->path, sizeof in->path, "%s/%s", folder, relative);
+    if (n < 0 || n >= PATH_MAX)
         return sp_fail(reterr, SP_E_NOT_FOUND, "the path of the interpreter is too long");
-    strcpy(in->path, folder);
-    strcat(in->path, "/");
-    strcat(in->path, relative);
     return 0;
 }
 

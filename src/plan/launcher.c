@@ -63,7 +63,8 @@ static uint64_t key_of(const char *launcher)
     snprintf(path, sizeof path, "%s", launcher);
     for (int i = 0; i < 2 && strrchr(path, '/') != NULL; i++)
         *strrchr(path, '/') = '\0';
-    strcat(path, "/version");
+    size_t used = strlen(path);
+    snprintf(path + used, sizeof path - used, "/version");
     return mix_stamp(hash, path);
 }
 

@@ -228,9 +228,7 @@ static void on_killed(void *context, pid_t pid, int status, const struct rusage 
 static void end_process(void *context, struct sp_process *process)
 {
     struct sp_supervisor *s = context;
-    if (!process->exited)
-        sp_process_ended(s, process, -1, 0);
-    else if (process->lane != NULL)
+    if (!process->exited || process->lane != NULL)
         sp_process_ended(s, process, -1, 0);
     sp_processes_remove(&s->processes, process);
 }
