@@ -2,38 +2,16 @@
 
 #include <string.h>
 
+#include "trace/plain.h"
+
 /* Every function here takes a position and returns the one behind what it read, or NULL
  * with *bad set. The newline that follows the line is part of nothing and stops them all, so
  * that none has to look for the end. */
 
-#define ONES  0x0101010101010101u
-#define HIGHS 0x8080808080808080u
-
-/* Marks the top bit of each of 8 bytes that ends the plain part of a string: a quote, a
- * backslash, a control character or a byte of a longer UTF-8 sequence. A borrow may mark bytes
- * above a marked one too; the lowest mark is exact. */
-static uint64_t not_plain(uint64_t v)
-{
-    const uint64_t quote = v ^ (ONES * '"');
-    const uint64_t backslash = v ^ (ONES * '\\');
-    return ((v - ONES * 0x20) | (quote - ONES) | (backslash - ONES) | v) & HIGHS;
-}
-
-/* 8 bytes, the first in the lowest. */
-static uint64_t load(const char *p)
-{
-    uint64_t v;
-    memcpy(&v, p, sizeof v);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    v = __builtin_bswap64(v);
-#endif
-    return v;
-}
-
 static const char *skip_plain(const char *p)
 {
     for (;; p += 8) {
-        const uint64_t marks = not_plain(load(p));
+        const uint64_t marks = sp_plain_marks(sp_plain_load(p));
         if (marks != 0)
             return p + __builtin_ctzll(marks) / 8;
     }
@@ -208,66 +186,95 @@ static const char *integers(const char *p)
     }
 }
 
-/* Reads from the value at p up to the end of what encloses all of it. Bit i of `objects`:
- * whether depth i is an object (else an array). */
-static const char *value(const char *p, const char **bad)
+/* Where in a value reading stands. */
+struct nesting {
+    uint64_t objects; /* bit i: whether depth i is an object, else an array */
+    unsigned depth;
+};
+
+/* Opens the container at p. Returns the first thing in it, or its end with *ret_empty set. */
+static const char *open_container(const char *p, struct nesting *n, bool *ret_empty,
+                                  const char **bad)
 {
-    uint64_t objects = 0;
-    unsigned depth = 0;
-    for (;;) {
-        /* p is at a value */
-        if (*p == '{' || *p == '[') {
-            const bool object = *p == '{';
-            if (depth == SP_GRAMMAR_DEPTH_MAX)
-                break;
-            objects = (objects & ~(UINT64_C(1) << depth)) | ((uint64_t)object << depth);
-            depth++;
+    const bool object = *p == '{';
+    if (n->depth == SP_GRAMMAR_DEPTH_MAX) {
+        *bad = p;
+        return NULL;
+    }
+    const uint64_t bit = UINT64_C(1) << n->depth++;
+    n->objects = object ? n->objects | bit : n->objects & ~bit;
+    p = spaces(p + 1);
+    *ret_empty = *p == (object ? '}' : ']');
+    if (*ret_empty)
+        return p;
+    return object ? name(p, bad) : spaces(integers(p));
+}
+
+/* From behind a value to the next one, or behind the end of it all (depth 0 then). */
+static const char *next_value(const char *p, struct nesting *n, const char **bad)
+{
+    while (n->depth > 0) {
+        const bool object = n->objects >> (n->depth - 1) & 1;
+        if (*p == ',') {
             p = spaces(p + 1);
-            if (*p != (object ? '}' : ']')) {
-                p = object ? name(p, bad) : spaces(integers(p));
-                if (p == NULL)
-                    return NULL;
-                continue;
-            }
+            return object ? name(p, bad) : p;
+        }
+        if (*p != (object ? '}' : ']')) {
+            *bad = p;
+            return NULL;
+        }
+        n->depth--;
+        p = spaces(p + 1);
+    }
+    return p;
+}
+
+/* Reads from the value at p up to the end of all that encloses it. */
+static const char *values(const char *p, struct nesting n, const char **bad)
+{
+    do {
+        bool empty = true;
+        if (*p == '{' || *p == '[') {
+            p = open_container(p, &n, &empty, bad);
         } else {
             p = scalar(p, bad);
-            if (p == NULL)
-                return NULL;
-            p = spaces(p);
+            p = p == NULL ? NULL : spaces(p);
         }
-        /* p is behind a value, or at the end of an empty container */
-        for (;;) {
-            if (depth == 0)
-                return p;
-            const bool object = objects >> (depth - 1) & 1;
-            if (*p == ',') {
-                p = spaces(p + 1);
-                if (object)
-                    p = name(p, bad);
-                if (p == NULL)
-                    return NULL;
-                break;
-            }
-            if (*p != (object ? '}' : ']')) {
-                *bad = p;
-                return NULL;
-            }
-            depth--;
-            p = spaces(p + 1);
-        }
-    }
-    *bad = p;
-    return NULL;
+        if (empty && p != NULL)
+            p = next_value(p, &n, bad);
+        if (p == NULL)
+            return NULL;
+    } while (n.depth > 0);
+    return p;
+}
+
+static const char *value(const char *p, const char **bad)
+{
+    return values(p, (struct nesting){0}, bad);
+}
+
+static bool ends_with(const char *p, const char *bad, const char *line, size_t size,
+                      size_t *ret_bad)
+{
+    *ret_bad = (size_t)((p != NULL ? p : bad) - line);
+    return p == line + size;
 }
 
 bool sp_grammar_check(const char *line, size_t size, size_t *ret_bad)
 {
     const char *bad = line;
     const char *p = line[0] == '{' ? value(line, &bad) : NULL;
-    if (p != NULL)
-        bad = p;
-    *ret_bad = (size_t)(bad - line);
-    return p == line + size;
+    return ends_with(p, bad, line, size, ret_bad);
+}
+
+bool sp_grammar_check_from(const char *line, size_t size, size_t from, size_t *ret_bad)
+{
+    const char *bad = line;
+    struct nesting n = {.objects = 1, .depth = 1};
+    const char *p = next_value(line + from, &n, &bad);
+    if (p != NULL && n.depth > 0)
+        p = values(p, n, &bad);
+    return ends_with(p, bad, line, size, ret_bad);
 }
 
 bool sp_grammar_find(const char *line, size_t size, const char *key,

@@ -18,6 +18,10 @@
  * first byte that is wrong; `size` when the line ends too early. */
 bool sp_grammar_check(const char *line, size_t size, size_t *ret_bad);
 
+/* The same where all up to `from`, which is behind a member of the object, is known to be
+ * well-formed. */
+bool sp_grammar_check_from(const char *line, size_t size, size_t from, size_t *ret_bad);
+
 /* The text of the value of the outermost object's member `key`, as it stands in the line.
  * The line must be well-formed. False: there is none. */
 bool sp_grammar_find(const char *line, size_t size, const char *key,

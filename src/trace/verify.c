@@ -182,10 +182,14 @@ static int check_line(struct check *c, const char *line, size_t size,
 {
     struct sp_head head;
     size_t bad;
-    if (!sp_grammar_check(line, size, &bad))
+    size_t head_bad;
+    const bool has_head = sp_head_read(line, size, &head, &head_bad);
+    const bool formed = has_head ? sp_grammar_check_from(line, size, head.size, &bad)
+                                 : sp_grammar_check(line, size, &bad);
+    if (!formed)
         return altered(c, bad, "not well-formed JSON");
-    if (!sp_head_read(line, size, &head, &bad))
-        return altered(c, bad, "the line does not begin as an event does");
+    if (!has_head)
+        return altered(c, head_bad, "the line does not begin as an event does");
     if (check_order(c, &head, line, size) < 0)
         return -1;
     if (head.kind != SP_KIND_CHECKPOINT && head.kind != SP_KIND_END)

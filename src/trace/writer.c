@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "trace/chain.h"
 #include "trace/losses.h"
+#include "trace/plain.h"
 #include "trace/runs.h"
 #include "trace/sink.h"
 
@@ -93,12 +94,25 @@ static void put_key_uint(struct sp_buffer *b, const char *key, uint64_t value)
     sp_json_uint(b, value);
 }
 
+/* `"key":"text"` in one step, for text that needs no escapes, as most does not. */
+static void put_plain(struct sp_buffer *b, const char *key, const char *text,
+                      size_t size)
+{
+    const size_t length = strlen(key);
+    char *to = sp_buffer_reserve(b, length + size + 6);
+    if (to == NULL)
+        return;
+    memcpy(to, ",\"", 2);
+    memcpy(to + 2, key, length);
+    memcpy(to + 2 + length, "\":\"", 3);
+    memcpy(to + 5 + length, text, size);
+    to[5 + length + size] = '"';
+    sp_buffer_advance(b, length + size + 6);
+}
+
 static void put_key_name(struct sp_buffer *b, const char *key, const char *name)
 {
-    sp_json_key(b, key);
-    sp_buffer_append(b, "\"", 1);
-    sp_buffer_text(b, name);
-    sp_buffer_append(b, "\"", 1);
+    put_plain(b, key, name, strlen(name));
 }
 
 static void put_head(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer layer,
@@ -316,6 +330,10 @@ void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text,
 {
     if (w->silent)
         return;
+    if (sp_plain_all(text, size)) {
+        put_plain(&w->line, key, text, size);
+        return;
+    }
     sp_json_key(&w->line, key);
     sp_json_string(&w->line, text, size);
 }

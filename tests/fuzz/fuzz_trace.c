@@ -4,12 +4,15 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "read/index.h"
 #include "read/reader.h"
 #include "read/summary.h"
+#include "trace/grammar.h"
+#include "trace/head.h"
 #include "trace/verify.h"
 
 #define DEMAND(cond)                                                                   \
@@ -89,9 +92,35 @@ static void read_by_position(int fd, const struct outcome *in_order)
     sp_index_free(x);
 }
 
+/* Checking a line from behind its head finds what checking all of it finds. */
+static void check_grammar(const uint8_t *data, size_t size)
+{
+    static const char padding[SP_GRAMMAR_PADDING] = "\n";
+    struct sp_buffer b;
+    sp_buffer_init(&b, size + sizeof padding);
+    sp_buffer_append(&b, data, size);
+    sp_buffer_append(&b, padding, sizeof padding);
+    for (size_t start = 0; start < size;) {
+        const char *line = b.data + start;
+        const char *newline = memchr(line, '\n', b.size - start);
+        struct sp_head head;
+        size_t bad;
+        size_t bad_from;
+        const size_t whole = (size_t)(newline - line);
+        if (sp_head_read(line, whole, &head, &bad)) {
+            const bool good = sp_grammar_check(line, whole, &bad);
+            DEMAND(good == sp_grammar_check_from(line, whole, head.size, &bad_from));
+            DEMAND(bad == bad_from);
+        }
+        start += whole + 1;
+    }
+    sp_buffer_release(&b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct sp_verify verify;
+    check_grammar(data, size);
     const int fd = memfd_create("input", MFD_CLOEXEC);
     DEMAND(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     lseek(fd, 0, SEEK_SET);
