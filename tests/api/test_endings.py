@@ -227,12 +227,25 @@ def test_large_output_is_whole_and_cut_where_asked(python):
             "no-such-python",
         ),
         (
+            lambda: sandpit.run_string("1", python="/bin/true"),
+            sandpit.HostError,
+            "/bin/true",
+        ),
+        (
             lambda: sandpit.run_string("1", allow_degraded=["everything"]),
             sandpit.SandpitError,
             "everything",
         ),
     ],
-    ids=["script", "policy", "trace", "python", "python_on_path", "degraded"],
+    ids=[
+        "script",
+        "policy",
+        "trace",
+        "python",
+        "python_on_path",
+        "no_python",
+        "degraded",
+    ],
 )
 def test_bad_input_is_one_clear_error(nothing_left, call, error, part):
     with pytest.raises(error, match=part) as caught:
