@@ -36,6 +36,16 @@ static int open_folder(const char *path, struct sp_trace_file *file, struct sp_e
     return 0;
 }
 
+/* Whether a file can be made beside `name`, by making one: permission bits do not tell it of
+ * every file system. */
+static bool can_create(int folder, const char *name)
+{
+    char fresh[NAME_MAX + 1];
+    snprintf(fresh, sizeof fresh, "%.200s.%d", name, (int)getpid());
+    sp_auto_fd fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd >= 0 && unlinkat(folder, fresh, 0) == 0;
+}
+
 int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file, struct sp_error *reterr)
 {
     struct sp_trace_file file = {.fd = -1, .folder = -1};
@@ -48,7 +58,7 @@ int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file, struct 
         file.fd = openat(file.folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
         bool lacking = file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL ||
                                        errno == ENOENT);
-        if (lacking && faccessat(file.folder, ".", W_OK | X_OK, AT_EACCESS) == 0) {
+        if (lacking && can_create(file.folder, file.name)) {
             for (size_t i = 0; i < PLACES && file.fd < 0; i++)
                 file.fd = open(other_places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
             file.elsewhere = true;

@@ -1,0 +1,110 @@
+"""`sandpit run` on what cannot run: one clear line, the right exit code, no trace."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+import pytest
+
+HELLO = 'print("hello")\n'
+
+
+def one_line(text: str) -> bool:
+    return text.startswith("sandpit: ") and text.count("\n") == 1
+
+
+@pytest.fixture
+def script(tmp_path):
+    path = tmp_path / "hello.py"
+    path.write_text(HELLO)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "says"),
+    [
+        (["absent.py"], 127, "absent.py"),
+        (["--policy", "no-netwrok", "hello.py"], 125, "no-network"),
+        (["--policy", "", "hello.py"], 125, "--policy"),
+        (["--python", "/absent/python3", "hello.py"], 127, "/absent/python3"),
+        (["-o", "absent/x.sptrace", "hello.py"], 125, "absent"),
+        ([], 125, "nothing to run"),
+        (["-m"], 125, "-m needs a value"),
+        (["-c"], 125, "-c needs a value"),
+    ],
+)
+def test_what_cannot_run_is_one_clear_line(
+    sandpit, script, tmp_path, arguments, status, says
+):
+    done = sandpit("run", *arguments)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert one_line(done.stderr)
+    assert says in done.stderr
+    assert list(tmp_path.iterdir()) == [script]
+
+
+def test_interpreter_that_is_no_python_is_refused(sandpit, script, tmp_path):
+    done = sandpit("run", "--python", "/bin/sh", script)
+    assert done.returncode == 125
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("sandpit: ")
+    assert "/bin/sh" in last
+    assert "--allow-degraded agent" in last
+
+
+def test_policy_that_is_unknown_lists_the_known(sandpit, script):
+    done = sandpit("run", "--policy", "nothing", script)
+    assert done.returncode == 125
+    assert "trace-only" in done.stderr
+    assert "no-network" in done.stderr
+
+
+def test_trace_path_that_is_a_folder_is_refused_before_the_program(sandpit, tmp_path):
+    (tmp_path / "made.py").write_text("open('made', 'w').close()\n")
+    (tmp_path / "here").mkdir()
+    done = sandpit("run", "-o", "here", "made.py")
+    assert done.returncode == 125
+    assert one_line(done.stderr)
+    assert not (tmp_path / "made").exists()
+    assert list((tmp_path / "here").iterdir()) == []
+
+
+def test_trace_folder_without_write_permission_is_refused(sandpit, script, tmp_path):
+    if os.geteuid() == 0:
+        folder = "/proc"  # not even root may make a file there
+    else:
+        (tmp_path / "closed").mkdir()
+        (tmp_path / "closed").chmod(stat.S_IRUSR | stat.S_IXUSR)
+        folder = str(tmp_path / "closed")
+    done = sandpit("run", "-o", f"{folder}/x.sptrace", script)
+    assert (done.returncode, done.stdout) == (125, "")
+    assert one_line(done.stderr)
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\xff", b"x = '\xe9'\n", b"x = 1\0\n"])
+def test_file_that_python_refuses_is_reported_as_by_python(
+    sandpit, tmp_path, content, program
+):
+    (tmp_path / "bad.py").write_bytes(content)
+    done = sandpit("run", "bad.py")
+    assert done.returncode == 1
+    assert "Error" in done.stderr
+    assert "sandpit:" not in done.stderr
+    assert (tmp_path / "bad.sptrace").exists()
+
+
+def test_folder_without_main_is_reported_as_by_python(sandpit, tmp_path):
+    (tmp_path / "empty").mkdir()
+    done = sandpit("run", "empty")
+    assert done.returncode == 1
+    assert "can't find '__main__' module" in done.stderr
+
+
+def test_older_trace_stays_when_the_run_is_refused(sandpit, script, tmp_path):
+    old = tmp_path / "hello.sptrace"
+    old.write_text("old\n")
+    assert sandpit("run", "--policy", "nothing", script).returncode == 125
+    assert old.read_text() == "old\n"
+    assert sandpit("run", script).returncode == 0
+    assert old.read_text() != "old\n"
