@@ -114,14 +114,16 @@ static inline bool goes_on(const sp_frame *frame, const PyCodeObject *code, int 
 }
 #endif
 
-/* The interpreter counts levels of C recursion, of which the hook would make one of each call:
- * that is none of the program's. */
+/* The interpreter counts its C recursion, in units, of which entering evaluation takes two from
+ * 3.12.1 on. The hook enters it for each call: that is none of the program's doing. */
+#define EVALUATION_UNITS 2
+
 static inline PyObject *evaluate_plainly(PyThreadState *state, sp_frame *frame, int throwing)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    state->c_recursion_remaining++;
+    state->c_recursion_remaining += EVALUATION_UNITS;
     PyObject *result = _PyEval_EvalFrameDefault(state, frame, throwing);
-    state->c_recursion_remaining--;
+    state->c_recursion_remaining -= EVALUATION_UNITS;
     return result;
 #else
     return _PyEval_EvalFrameDefault(state, frame, throwing);
