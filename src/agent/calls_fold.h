@@ -140,6 +140,13 @@ static inline uint32_t sp_fold_height(void)
 {
     return sp_stack ? sp_stack->depth + sp_stack->over : 0;
 }
+/* Whether the innermost call is part of a library's import. */
+static inline bool sp_fold_quiet(void)
+{
+    const struct sp_stack *stack = sp_stack;
+    return stack && stack->depth && (stack->calls[stack->depth - 1].id & SP_QUIET);
+}
+
 static inline void sp_fold_leave_to(uint32_t height)
 {
     struct sp_stack *stack = sp_stack;

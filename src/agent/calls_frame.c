@@ -204,12 +204,13 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, i
 }
 
 /* With the hook in place, 3.12 and later send to coroutines by looking up and calling a method,
- * at several times the cost: a program that has them is better served by the other means. */
+ * at several times the cost: a program that has them is better served by the other means. (A
+ * library that makes one while it is imported only wants to know its type.) */
 static inline PyObject *evaluate_making(PyThreadState *state, sp_frame *frame, int throwing,
                                         const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    if (code->co_flags & CO_COROUTINE)
+    if ((code->co_flags & CO_COROUTINE) && !sp_fold_quiet())
         take_over(state->interp);
 #else
     (void)code;

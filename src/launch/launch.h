@@ -39,6 +39,7 @@ struct sp_launch {
     char *const *argv;
     char *const *envp;
     int folder;             /* to become the current folder; -1: stay */
+    unsigned file_mask;     /* umask that we were started with */
     int stdio[3];           /* become 0, 1, 2; -1: closed there */
     int terminal;           /* becomes the session's controlling terminal; -1: none */
     int channel;            /* handed in at this number too (no listener), else -1 */

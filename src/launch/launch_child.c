@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -96,6 +97,7 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
     if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         fail(report, SP_STAGE_PRIVILEGES, errno);
     restore_signals(launch);
+    umask(launch->file_mask);
     if (launch->ruleset >= 0) {
         if (sp_landlock_enter(launch->ruleset) != 0)
             fail(report, SP_STAGE_LANDLOCK, errno);

@@ -1,9 +1,11 @@
 #include "plan/plan.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buffer.h"
+#include "sys/landlock.h"
 
 static const char *const ability_names[SP_ABILITY_COUNT] = {"landlock", "listener", "agent",
                                                             "limits", "record"};
@@ -95,10 +97,57 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsi
     if (code != 0)
         return code;
     plan->needs_agent = (accepted & bit(SP_ABILITY_AGENT)) == 0;
-    const struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
-                                                  .network_denied = policy->network_denied != 0};
+    struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
+                                            .network_denied = policy->network_denied != 0};
     sp_landlock_compile(&landlock, &plan->landlock);
+    landlock.writes_guarded = true;
+    sp_landlock_compile(&landlock, &plan->guest);
     return plan_filter(plan, reterr);
+}
+
+/* A folder above the system's own is no place to write in unwatched. */
+static bool grantable(const char *path)
+{
+    static const char *const system[] = {"/proc", "/sys", "/dev"};
+    if (strcmp(path, "/") == 0)
+        return false;
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
+        size_t length = strlen(system[i]);
+        if (strncmp(path, system[i], length) == 0 && (path[length] == '\0' || path[length] == '/'))
+            return false;
+    }
+    return true;
+}
+
+static int grant(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+{
+    for (size_t i = 0; i < plan->writable_count; i++)
+        if (strcmp(plan->writable[i], path) == 0)
+            return 0;
+    SP_BUG_ON(plan->writable_count == SP_WRITABLE_MAX);
+    char *text = plan->writable_text[plan->writable_count];
+    snprintf(text, PATH_MAX, "%s", path);
+    plan->writable[plan->writable_count++] = text;
+    return sp_landlock_grant(&plan->guest, text, SP_FS_WRITE_FILE | SP_FS_TRUNCATE, reterr);
+}
+
+int sp_plan_grant_writes(struct sp_plan *plan, struct sp_error *reterr)
+{
+    static const char *const nodes[] = {"/dev/shm", "/dev/null", "/dev/tty", "/dev/pts"};
+    const char *temporary = getenv("TMPDIR");
+    char path[PATH_MAX];
+    int code = 0;
+    if (plan->host.landlock_abi < 1)
+        return 0;
+    if (realpath(".", path) != NULL && grantable(path))
+        code = grant(plan, path, reterr);
+    if (temporary == NULL || temporary[0] == '\0')
+        temporary = "/tmp";
+    if (code == 0 && realpath(temporary, path) != NULL && grantable(path))
+        code = grant(plan, path, reterr);
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes && code == 0; i++)
+        code = grant(plan, nodes[i], reterr);
+    return code;
 }
 
 struct claim {

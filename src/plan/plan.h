@@ -4,7 +4,9 @@
 #ifndef SP_PLAN_PLAN_H
 #define SP_PLAN_PLAN_H
 
+#include <limits.h>
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/buffer.h"
 #include "base/error.h"
@@ -26,12 +28,19 @@ enum sp_ability {
 const char *sp_ability_name(enum sp_ability ability);
 int sp_ability_find(const char *name); /* -1: unknown */
 
+/* Folders and files that the guest may write by itself; any other write is the broker's. */
+#define SP_WRITABLE_MAX 8u
+
 struct sp_plan {
     const struct sp_policy *policy;
     enum sp_calls_level calls;
     struct sp_host host;
     unsigned degraded; /* bits of enum sp_ability: missing, and accepted by the caller */
-    struct sp_landlock landlock;
+    struct sp_landlock landlock; /* the supervisor's domain (D1) */
+    struct sp_landlock guest;    /* the guest's (D2) */
+    const char *writable[SP_WRITABLE_MAX]; /* what D2 lets it write by itself, canonical */
+    size_t writable_count;
+    char writable_text[SP_WRITABLE_MAX][PATH_MAX];
     struct sp_filter filter;
     bool listener;
     bool needs_agent;
@@ -41,6 +50,10 @@ struct sp_plan {
  * first missing ability, when the policy cannot be enforced or recorded as it should. */
 int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsigned accepted,
                  struct sp_plan *ret_plan, struct sp_error *reterr) SP_MUST_CHECK;
+
+/* Adds the grants that depend on where the run is: the current folder, the temporary folder, and
+ * nodes that hold nothing. To be called in the folder of the run. */
+int sp_plan_grant_writes(struct sp_plan *plan, struct sp_error *reterr) SP_MUST_CHECK;
 
 /* Who enforces and who records, as JSON objects: {"network":["listener","landlock"],...}. */
 void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@
 /* What is inherited and must be the same in the guest. */
 struct inherited {
     sigset_t mask;
+    mode_t file_mask;
     bool pipe_ignored;
     bool child_ignored;
 };
@@ -96,6 +98,9 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
         code = sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'", rq->folder);
     if (code != 0)
         return code;
+    code = sp_plan_grant_writes(&run->plan, reterr);
+    if (code != 0)
+        return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
     code = sp_command_build(&run->interpreter, rq->kind, rq->value, rq->python_options,
                             rq->python_options_count, rq->arguments, rq->arguments_count,
@@ -149,15 +154,20 @@ static int open_writer(struct sp_run *run, struct sp_error *reterr)
     return code;
 }
 
-/* Seals the supervisor itself: without capabilities, inside the outer Landlock domain, whose
- * ruleset serves the guest's inner one too. */
+/* Seals the supervisor itself: without capabilities, inside the outer Landlock domain. The
+ * ruleset of the guest's inner one is made on the way. */
 static int seal_supervisor(const struct sp_run *run, int *ret_ruleset, struct sp_error *reterr)
 {
-    int ruleset = -1;
+    sp_auto_fd ruleset = -1;
+    *ret_ruleset = -1;
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* until the guest has checked its domain (launch) */
     int code = sp_privileges_drop(reterr);
-    if (code == 0 && run->plan.host.landlock_abi > 0)
+    if (code != 0 || run->plan.host.landlock_abi < 1)
+        return code;
+    if (!sp_landlock_empty(&run->plan.landlock))
         code = sp_landlock_build(&run->plan.landlock, &ruleset, reterr);
+    if (code == 0)
+        code = sp_landlock_build(&run->plan.guest, ret_ruleset, reterr);
     if (code == 0 && ruleset >= 0) {
         int result = sp_landlock_enter(ruleset);
         if (result != 0) {
@@ -165,7 +175,6 @@ static int seal_supervisor(const struct sp_run *run, int *ret_ruleset, struct sp
             code = sp_fail_errno(reterr, SP_E_HOST, "cannot enter the Landlock domain");
         }
     }
-    *ret_ruleset = ruleset;
     return code;
 }
 
@@ -191,10 +200,17 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                .scoped = sp_landlock_scoped(&run->plan.landlock),
                                .filter = &run->plan.filter,
                                .listener = run->plan.listener,
+                               .file_mask = inherited->file_mask,
                                .mask = &inherited->mask,
                                .pipe_ignored = inherited->pipe_ignored,
                                .child_ignored = inherited->child_ignored};
+    int abi = run->plan.host.landlock_abi;
     const struct sp_supervision supervision = {.policy = run->policy,
+                                               .writable = run->plan.writable,
+                                               .writable_count = run->plan.writable_count,
+                                               .writes_guarded = abi >= 1,
+                                               .truncation_guarded = abi >= 3,
+                                               .moves_granted = abi >= 2,
                                                .launch = &launch,
                                                .needs_agent = run->plan.needs_agent,
                                                .keep_sockets = !host.pidfd_getfd,
@@ -222,7 +238,10 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
 {
     struct sp_outcome outcome = {0};
     struct sp_error error;
+    /* Files that are made for the guest get the mode that it asks for, less its own mask. */
+    umask(0);
     int code = supervise(run, inherited, signals, &outcome, &error);
+    umask(inherited->file_mask);
     bool ran = run->writer != NULL && sp_trace_count(run->writer, SP_KIND_START) > 0;
     if (code == 0)
         code = sp_trace_finish(run->writer, &error);
@@ -261,6 +280,8 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_e
         return code;
     }
     take_signals(&inherited, &signals);
+    inherited.file_mask = umask(0);
+    umask(inherited.file_mask);
     bool terminal = save_terminal(&settings);
     pid_t supervisor = sp_keeper_fork(&finished);
     if (supervisor == 0) {

@@ -34,6 +34,7 @@ void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version)
     sp_trace_begin(s->writer, SP_KIND_START, SP_LAYER_SUPERVISOR, 0, s->guest.pid, s->guest.pid);
     s->is->write_start(s->is->context, s->writer, python_version);
     sp_trace_end(s->writer);
+    sp_trace_flush(s->writer, true); /* from here on the file is a trace, whatever happens to us */
     if (s->is->on_started != NULL)
         s->is->on_started(s->is->context, s->guest.pid);
 }

@@ -220,6 +220,7 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
                       const struct sp_place *place, struct sp_explanation *ret_explanation)
 {
     struct sp_supervisor *s = call->s;
+    call->denied = true;
     struct sp_explanation explanation;
     struct sp_buffer members;
     struct sp_buffer key;

@@ -35,6 +35,12 @@ const char *sp_status_name(enum sp_status status);
 struct sp_supervision {
     const struct sp_policy *policy;
     struct sp_launch *launch; /* stdio is filled in by the supervisor */
+    const char *const *writable; /* canonical folders and files that the guest's domain lets it
+                                    write by itself */
+    size_t writable_count;
+    bool writes_guarded;     /* the domain restricts writes at all (Landlock is there) */
+    bool truncation_guarded; /* ... and truncation (ABI 3) */
+    bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
     bool needs_agent;         /* a program whose agent does not report in ends the run */
     bool keep_sockets;        /* no pidfd_getfd on this host */
     enum sp_calls_level calls;

@@ -63,6 +63,7 @@ struct sp_act_call {
     struct sp_supervisor *s;
     const struct seccomp_notif *n;
     struct sp_process *process;
+    bool denied; /* a denial of it was recorded: that is its event */
 };
 
 enum sp_answer_kind {
@@ -113,8 +114,8 @@ void sp_supervisor_fail_agent(struct sp_supervisor *s);
 struct sp_answer sp_act_agent(struct sp_act_call *call);    /* agent_acts.c */
 struct sp_answer sp_act_exec(struct sp_act_call *call);     /* exec_acts.c */
 struct sp_answer sp_act_exit(struct sp_act_call *call);
-struct sp_answer sp_act_open(struct sp_act_call *call);     /* path_acts.c */
-struct sp_answer sp_act_path(struct sp_act_call *call);
+struct sp_answer sp_act_open(struct sp_act_call *call);     /* open_acts.c */
+struct sp_answer sp_act_path(struct sp_act_call *call);     /* path_acts.c */
 struct sp_answer sp_act_socket(struct sp_act_call *call);   /* network_acts.c */
 struct sp_answer sp_act_socketpair(struct sp_act_call *call);
 struct sp_answer sp_act_connect(struct sp_act_call *call);

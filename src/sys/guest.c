@@ -199,7 +199,9 @@ int sp_guest_take_fd(pid_t tid, int fd)
     return taken < 0 ? -errno : taken;
 }
 
-int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags)
+/* Opens in the thread's context. Magic links of procfs are not followed: they would be resolved
+ * for us instead of for the guest. */
+static int open_for(pid_t tid, int dirfd, const char *path, int flags, unsigned mode)
 {
     char name[60];
     sp_auto_fd at = -1;
@@ -212,15 +214,36 @@ int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags)
         if (at < 0)
             return -errno;
     }
-    struct open_how how = {.flags = (uint64_t)(flags | O_PATH | O_CLOEXEC),
+    struct open_how how = {.flags = (uint64_t)(unsigned)flags,
+                           .mode = mode,
                            .resolve = RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, at >= 0 ? at : AT_FDCWD, path, &how, sizeof how);
+    return fd < 0 ? -errno : fd;
+}
+
+int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags)
+{
+    int fd = open_for(tid, dirfd, path, flags | O_PATH | O_CLOEXEC, 0);
     if (fd < 0)
-        return errno == ELOOP ? -EACCES : -errno;
+        return fd == -ELOOP ? -EACCES : fd;
     struct statfs fs;
     if (fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC) {
         close(fd);
         return -EACCES;
     }
     return fd;
+}
+
+int sp_guest_create(pid_t tid, int dirfd, const char *path, int flags, unsigned mode)
+{
+    return open_for(tid, dirfd, path, flags, mode);
+}
+
+unsigned sp_guest_umask(pid_t tid)
+{
+    char name[40];
+    char text[512];
+    snprintf(name, sizeof name, "/proc/%d/status", tid);
+    const char *at = read_file(name, text, sizeof text) > 0 ? strstr(text, "\nUmask:") : NULL;
+    return at != NULL ? (unsigned)strtoul(at + 7, NULL, 8) & 0777u : 0777u;
 }

@@ -40,6 +40,13 @@ uint64_t sp_guest_image(pid_t pid);
 /* The process that a pidfd held by the thread refers to, 0 if it is none. */
 pid_t sp_guest_pidfd_target(pid_t tid, int fd);
 
+/* The process's file mode creation mask. */
+unsigned sp_guest_umask(pid_t tid);
+
+/* Opens or creates `path` for the thread, as openat with O_CREAT would; the mode is used as it
+ * is. Negative errno on failure. */
+int sp_guest_create(pid_t tid, int dirfd, const char *path, int flags, unsigned mode);
+
 /* The inode of the socket that the thread's descriptor `fd` is, 0 if it is none. */
 uint64_t sp_guest_socket(pid_t tid, int fd);
 

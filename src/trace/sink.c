@@ -71,7 +71,7 @@ bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep)
         return true;
     /* Setting blocks aside and giving them back costs milliseconds, which a trace that is
      * written in one piece at the end is spared. */
-    if (s->written == 0 && !s->full && s->used + size <= SP_SINK_BUFFER)
+    if (!s->full && s->written + s->used + size <= SP_SINK_BUFFER)
         return true;
     if (s->full) {
         if (sp_clock_ns() - s->tried_ns < RETRY_NS)

@@ -35,13 +35,21 @@ void sp_landlock_compile(const struct sp_landlock_features *features,
     ret_landlock->scoped = 0;
     ret_landlock->paths_count = 0;
     if (abi >= 6)
-        ret_landlock->scoped = SP_SCOPE_SIGNAL | SP_SCOPE_ABSTRACT_UNIX;
+        ret_landlock->scoped =
+            SP_SCOPE_SIGNAL | (features->network_denied ? SP_SCOPE_ABSTRACT_UNIX : 0);
     if (abi >= 4 && features->network_denied)
         ret_landlock->handled_net = SP_NET_BIND_TCP | SP_NET_CONNECT_TCP;
-    if (abi == 0 || ret_landlock->scoped != 0 || ret_landlock->handled_net != 0)
+    /* With ABI 1 the supervisor has no domain: it would not be able to move files between
+     * folders for the guest. */
+    bool separate = abi >= 2 && ret_landlock->scoped == 0 && ret_landlock->handled_net == 0;
+    if (abi == 0 || !(separate || features->writes_guarded))
         return;
-    uint64_t separating = SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK | SP_FS_REFER;
-    ret_landlock->handled_fs = separating & known_fs(abi);
+    uint64_t handled = SP_FS_REFER;
+    if (separate)
+        handled |= SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK;
+    if (features->writes_guarded)
+        handled |= SP_FS_WRITE_FILE | SP_FS_TRUNCATE;
+    ret_landlock->handled_fs = handled & known_fs(abi);
     if (abi >= 2) {
         ret_landlock->paths[0] = (struct sp_landlock_path){"/", SP_FS_REFER};
         ret_landlock->paths_count = 1;
@@ -64,6 +72,11 @@ int sp_landlock_grant(struct sp_landlock *landlock, const char *path, uint64_t a
 bool sp_landlock_scoped(const struct sp_landlock *landlock)
 {
     return landlock->scoped != 0;
+}
+
+bool sp_landlock_empty(const struct sp_landlock *landlock)
+{
+    return landlock->handled_fs == 0 && landlock->handled_net == 0 && landlock->scoped == 0;
 }
 
 /* A longer attribute than the kernel knows is refused (E2BIG) if its tail is not zero,

@@ -3,22 +3,19 @@
  * Theory of operation
  * -------------------
  * Two domains, one inside the other. The supervisor enters D1 before it makes the
- * guest; the guest inherits D1 and enters D2. A process may look into those of its own
+ * guest; the guest inherits D1 and enters D2, which guards writes too. A process may look into those of its own
  * or an inner domain only: so the supervisor reads the guest's memory, and the guest
  * reads nobody's.
  *
  *   compile  pure: features -> struct sp_landlock, masked by the kernel's ABI
  *   build    makes the ruleset's descriptor; in the supervisor, before the guest exists
- *   enter    restricts the caller; in the supervisor (D1), then in the child (D2). One
- *            descriptor serves both where the domains are the same, as under policies
- *            that restrict no files
+ *   enter    restricts the caller; in the supervisor (D1), then in the child (D2)
  *
  * From ABI 6 the scopes (signals, abstract Unix sockets) are what the domains are for.
  * Below, the domains exist only to separate processes: some right on files has to be
  * handled, and we take the making of device nodes, which nobody has the capability for.
  * A domain that handles any right on files also forbids to move files between folders
- * unless it grants that; ABI 1 has no such grant: there, os.rename between folders
- * fails with EXDEV, shutil.move copies.
+ * unless it grants that; ABI 1 has no such grant: there the supervisor moves them.
  */
 #ifndef SP_SEAL_LANDLOCK_RULESET_H
 #define SP_SEAL_LANDLOCK_RULESET_H
@@ -31,7 +28,8 @@
 
 struct sp_landlock_features {
     int abi;             /* of the kernel (sys/host.h); 0 or less: it has no Landlock */
-    bool network_denied; /* no TCP bind or connect (ABI 4) */
+    bool network_denied; /* no TCP bind or connect (ABI 4), no abstract Unix socket outside (6) */
+    bool writes_guarded; /* files are written only where sp_landlock_grant() says */
 };
 
 /* Room for what a policy grants by name. */
@@ -62,6 +60,9 @@ int sp_landlock_grant(struct sp_landlock *landlock, const char *path, uint64_t a
 
 /* Whether signals and abstract Unix sockets are kept inside. */
 bool sp_landlock_scoped(const struct sp_landlock *landlock);
+
+/* Whether there is anything to build. */
+bool sp_landlock_empty(const struct sp_landlock *landlock);
 
 /* The ruleset's descriptor, close-on-exec, the caller's to close. SP_E_HOST
  * ("landlock") when the kernel has no Landlock or refuses. A granted path that does not

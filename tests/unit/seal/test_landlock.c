@@ -29,36 +29,43 @@ static int kernel_abi(void)
 #define NODES  (SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK)
 #define TCP    (SP_NET_BIND_TCP | SP_NET_CONNECT_TCP)
 #define SCOPES (SP_SCOPE_ABSTRACT_UNIX | SP_SCOPE_SIGNAL)
+#define WRITES (SP_FS_WRITE_FILE | SP_FS_TRUNCATE | SP_FS_REFER)
 
 static void test_domains_ask_for_what_each_abi_has(void **state)
 {
     static const struct {
         int abi;
         bool network_denied;
+        bool writes_guarded;
         uint64_t fs;
         uint64_t net;
         uint64_t scoped;
         unsigned paths;
         const char *why;
     } cases[] = {
-        {-1, true, 0, 0, 0, 0, "no Landlock"},
-        {0, true, 0, 0, 0, 0, "no Landlock"},
-        {1, false, NODES, 0, 0, 0, "a domain to separate; moves between folders fail"},
-        {1, true, NODES, 0, 0, 0, "the same"},
-        {2, false, NODES | SP_FS_REFER, 0, 0, 1, "moves granted everywhere"},
-        {3, true, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {4, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {4, true, 0, TCP, 0, 0, "the network makes the domain"},
-        {5, true, 0, TCP, 0, 0, "the same"},
-        {5, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {6, false, 0, 0, SCOPES, 0, "scopes make the domain"},
-        {6, true, 0, TCP, SCOPES, 0, "both"},
-        {8, true, 0, TCP, SCOPES, 0, "nothing newer to ask for"},
-        {99, true, 0, TCP, SCOPES, 0, "nor from a kernel to come"},
+        {-1, true, false, 0, 0, 0, 0, "no Landlock"},
+        {0, true, true, 0, 0, 0, 0, "no Landlock"},
+        {1, false, false, 0, 0, 0, 0, "a domain would keep the supervisor from moving"},
+        {1, true, true, SP_FS_WRITE_FILE, 0, 0, 0, "the guest's: writes"},
+        {2, false, false, NODES | SP_FS_REFER, 0, 0, 1, "moves granted everywhere"},
+        {2, false, true, NODES | SP_FS_WRITE_FILE | SP_FS_REFER, 0, 0, 1, "and writes"},
+        {3, true, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
+        {3, true, true, NODES | WRITES, 0, 0, 1, "truncation as well"},
+        {4, false, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
+        {4, true, false, 0, TCP, 0, 0, "the network makes the domain"},
+        {4, true, true, WRITES, TCP, 0, 1, "the network, and writes"},
+        {5, true, false, 0, TCP, 0, 0, "the same"},
+        {5, false, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
+        {6, false, false, 0, 0, SP_SCOPE_SIGNAL, 0, "scopes make the domain"},
+        {6, true, false, 0, TCP, SCOPES, 0, "both"},
+        {6, true, true, WRITES, TCP, SCOPES, 1, "and writes"},
+        {8, true, false, 0, TCP, SCOPES, 0, "nothing newer to ask for"},
+        {99, true, false, 0, TCP, SCOPES, 0, "nor from a kernel to come"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct sp_landlock_features features = {cases[i].abi, cases[i].network_denied};
+        struct sp_landlock_features features = {
+            cases[i].abi, cases[i].network_denied, cases[i].writes_guarded};
         struct sp_landlock landlock;
         print_message("# ABI %d: %s\n", cases[i].abi, cases[i].why);
         sp_landlock_compile(&features, &landlock);
@@ -72,7 +79,7 @@ static void test_domains_ask_for_what_each_abi_has(void **state)
 
 static void test_no_landlock_is_the_hosts_fault(void **state)
 {
-    struct sp_landlock_features features = {0, true};
+    struct sp_landlock_features features = {0, true, false};
     struct sp_landlock landlock;
     struct sp_error error = {0};
     int fd = -1;
@@ -86,7 +93,7 @@ static void test_no_landlock_is_the_hosts_fault(void **state)
 
 static void test_grants_are_cut_to_what_is_handled(void **state)
 {
-    struct sp_landlock_features features = {2, false};
+    struct sp_landlock_features features = {2, false, false};
     struct sp_landlock landlock;
     (void)state;
     sp_landlock_compile(&features, &landlock);
@@ -127,10 +134,13 @@ static const char secret[] = "readable from outside";
 
 static int enter(const struct scene *scene)
 {
-    struct sp_landlock_features features = {scene->abi, scene->network_denied};
+    /* With ABI 1 only the guest's domain exists; it may write everywhere here. */
+    struct sp_landlock_features features = {scene->abi, scene->network_denied,
+                                            scene->abi == 1};
     struct sp_landlock landlock;
     int fd = -1;
     sp_landlock_compile(&features, &landlock);
+    CHILD_CHECK(sp_landlock_grant(&landlock, "/", SP_FS_WRITE_FILE, NULL) == 0);
     CHILD_CHECK(sp_landlock_build(&landlock, &fd, NULL) == 0);
     CHILD_CHECK(sp_landlock_enter(fd) == 0);
     return fd;
@@ -194,7 +204,10 @@ static void check_scopes(const struct scene *scene, pid_t supervisor)
     CHILD_FAILS(kill(outside->pid, 0), EPERM);
     CHILD_FAILS(kill(supervisor, 0), EPERM);
     CHILD_FAILS((int)syscall(SYS_tgkill, outside->pid, outside->pid, 0), EPERM);
-    CHILD_FAILS(connect_abstract(&outside->name, outside->name_size), EPERM);
+    if (scene->network_denied)
+        CHILD_FAILS(connect_abstract(&outside->name, outside->name_size), EPERM);
+    else
+        CHILD_CHECK(connect_abstract(&outside->name, outside->name_size) == 0);
     /* What the guest itself binds it can reach, and itself it can signal. */
     struct sockaddr_un own = {.sun_family = AF_UNIX};
     int size =
@@ -367,7 +380,7 @@ static void test_the_self_test_fails_without_a_domain(void **state)
 
 static void run_scopeless(const void *argument)
 {
-    struct sp_landlock_features features = {1, false};
+    struct sp_landlock_features features = {1, false, true};
     struct sp_landlock landlock;
     int fd = -1;
     confined_drop();
@@ -391,7 +404,7 @@ static void test_the_self_test_tells_a_domain_without_the_scope(void **state)
 
 static void run_granted(const void *argument)
 {
-    struct sp_landlock_features features = {*(const int *)argument, false};
+    struct sp_landlock_features features = {*(const int *)argument, false, false};
     const uint64_t all = SP_FS_READ_FILE | SP_FS_READ_DIR;
     struct sp_landlock landlock;
     int fd = -1;

@@ -1,0 +1,117 @@
+#include "supervise/paths.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "sys/guest.h"
+
+static bool canonical(int fd, char to[PATH_MAX])
+{
+    char name[40];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(name, to, PATH_MAX - 1);
+    if (n < 0)
+        return false;
+    to[n] = '\0';
+    return true;
+}
+
+/* `path` as an absolute one, as it was written: when it cannot be followed. */
+static void as_written(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
+{
+    char base[PATH_MAX] = "";
+    if (path[0] != '/')
+        (void)(dirfd == AT_FDCWD ? sp_guest_cwd(tid, base) : sp_guest_fd_path(tid, dirfd, base));
+    size_t length = strlen(base);
+    memcpy(to, base, length);
+    if (length > 0 && length < PATH_MAX - 1)
+        to[length++] = '/';
+    size_t rest = strnlen(path, PATH_MAX - 1 - length);
+    memcpy(to + length, path, rest);
+    to[length + rest] = '\0';
+}
+
+/* The last name of a path, a slash behind it included, and the folder before it. */
+static const char *last_name(const char *path, char folder[PATH_MAX])
+{
+    const char *end = path + strlen(path);
+    const char *at = end;
+    while (at > path && at[-1] == '/')
+        at--;
+    while (at > path && at[-1] != '/')
+        at--;
+    snprintf(folder, PATH_MAX, "%.*s", (int)(at - path), path);
+    if (folder[0] == '\0')
+        strcpy(folder, ".");
+    return at;
+}
+
+/* The object's folder as the guest sees it, with the last name as it was written. */
+static void by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    const char *last = last_name(path, folder);
+    sp_auto_fd fd = sp_guest_open_path(tid, dirfd, folder, O_DIRECTORY);
+    if (fd < 0 || last[0] == '\0' || last[0] == '/' || strncmp(last, "..", 3) == 0 ||
+        strcmp(last, ".") == 0 || !canonical(fd, to)) {
+        as_written(tid, dirfd, path, to);
+        return;
+    }
+    size_t length = strlen(to);
+    snprintf(to + length, PATH_MAX - length, "%s%.*s", length == 1 ? "" : "/",
+             (int)strcspn(last, "/"), last);
+}
+
+bool sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
+                  struct sp_path *ret_path)
+{
+    pid_t tid = (pid_t)call->n->pid;
+    struct sp_path *path = ret_path;
+    path->dirfd = dirfd;
+    path->asked[0] = '\0';
+    if (address != 0 && sp_guest_text(tid, address, path->asked, sizeof path->asked) < 0)
+        return false;
+    if (path->asked[0] == '\0')
+        return sp_guest_fd_path(tid, dirfd, path->text);
+    if (follow) {
+        sp_auto_fd fd = sp_guest_open_path(tid, dirfd, path->asked, 0);
+        if (fd >= 0 && canonical(fd, path->text))
+            return true;
+    }
+    by_folder(tid, dirfd, path->asked, path->text);
+    return true;
+}
+
+int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags)
+{
+    return sp_guest_open_path((pid_t)call->n->pid, path->dirfd, path->asked, flags);
+}
+
+int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
+                        char ret_name[NAME_MAX + 2])
+{
+    char folder[PATH_MAX];
+    const char *last = last_name(path->asked, folder);
+    if (strlen(last) > NAME_MAX + 1)
+        return -ENAMETOOLONG;
+    if (last[0] == '\0')
+        return -EBUSY; /* the root folder */
+    strcpy(ret_name, last);
+    return sp_guest_open_path((pid_t)call->n->pid, path->dirfd, folder, O_DIRECTORY);
+}
+
+bool sp_path_writable(const struct sp_supervisor *s, const struct sp_path *path)
+{
+    for (size_t i = 0; i < s->is->writable_count; i++) {
+        const char *root = s->is->writable[i];
+        size_t length = strlen(root);
+        if (strncmp(path->text, root, length) == 0 &&
+            (path->text[length] == '\0' || path->text[length] == '/'))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,34 @@
+/* A path that a notified call names: as it was written, and where it leads now as the guest
+ * sees it.
+ */
+#ifndef SP_SUPERVISE_PATHS_H
+#define SP_SUPERVISE_PATHS_H
+
+#include <limits.h>
+#include <stdbool.h>
+
+#include "supervise/supervisor.h"
+
+struct sp_path {
+    int dirfd;            /* the guest's number, or AT_FDCWD */
+    char asked[PATH_MAX]; /* "": the descriptor itself */
+    char text[PATH_MAX];  /* absolute; links are followed but for what cannot be */
+};
+
+/* Copies the path once. `address` 0: the descriptor itself. `follow`: a symbolic link at the end
+ * is followed. false when the guest's memory cannot be read: the kernel will not be able to
+ * either. */
+bool sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
+                  struct sp_path *ret_path);
+
+/* O_PATH descriptors in the guest's context, or a negative errno: of the object (flags as
+ * O_NOFOLLOW), and of its folder, with the last name as it was written. */
+int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags);
+int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
+                        char ret_name[NAME_MAX + 2]);
+
+/* Whether the guest's Landlock domain lets it write there: the kernel has the last word then,
+ * and the call can be left to it. */
+bool sp_path_writable(const struct sp_supervisor *s, const struct sp_path *path);
+
+#endif
