@@ -17,8 +17,9 @@ pytestmark = [pytest.mark.requires("program"), pytest.mark.requires("landlock")]
 
 RUNS = 200
 CODE = """
-import os, sys
+import _posixshmem, os, sys
 print(sys.argv[1])
+_posixshmem.shm_open(f"/{sys.argv[2]}-{sys.argv[1]}", os.O_CREAT | os.O_RDWR, 0o600)
 with open("out.txt", "w") as stream:
     stream.write(sys.argv[1])
 """
@@ -39,10 +40,13 @@ def mark(monkeypatch):
 
 
 @pytest.fixture
-def shared_memory():
-    before = set(os.listdir("/dev/shm"))
+def shared_memory(mark):
+    """Check that shared memory which the guests made is gone."""
     yield
-    assert set(os.listdir("/dev/shm")) <= before
+    left = [name for name in os.listdir("/dev/shm") if name.startswith(mark)]
+    for name in left:
+        os.unlink(f"/dev/shm/{name}")
+    assert left == []
 
 
 def check(results):
@@ -56,7 +60,10 @@ def check(results):
 def test_runs_in_an_event_loop(mark, nothing_left, shared_memory):
     async def one(number):
         return await sandpit.start_string(
-            CODE, args=[str(number)], policy="no-network", env=plain_environment(mark)
+            CODE,
+            args=[str(number), mark],
+            policy="no-network",
+            env={**os.environ, mark: "1"},
         )
 
     async def main():
@@ -70,17 +77,13 @@ def test_runs_in_an_event_loop(mark, nothing_left, shared_memory):
 
 def test_runs_in_threads(mark, nothing_left, shared_memory):
     def one(number):
-        return sandpit.run_string(CODE, args=[str(number)], policy="trace-only")
+        return sandpit.run_string(CODE, args=[str(number), mark], policy="trace-only")
 
     with ThreadPoolExecutor(16) as pool:
         results = list(pool.map(one, range(48)))
     check(results)
     del results
     gc.collect()
-
-
-def plain_environment(mark):
-    return {**os.environ, mark: "1"}
 
 
 def test_server_goes_on_answering_while_a_run_goes_on():
