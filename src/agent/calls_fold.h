@@ -16,12 +16,12 @@
 #include "agent/functions.h"
 #include "agent/lane.h"
 
-#define SP_FOLD_ID 0xffffu
+#define SP_FOLD_ID   0xffffu
 #define SP_FOLD_NONE UINT32_MAX /* a call told by itself, or one that found no place */
 
 struct sp_call {
-    uint64_t key;   /* caller in the low half, callee in the high one, as in the table */
-    uint32_t id;    /* and SP_QUIET */
+    uint64_t key; /* caller in the low half, callee in the high one, as in the table */
+    uint32_t id;  /* and SP_QUIET */
     uint32_t fold;
     uint64_t start; /* ticks */
     uint64_t inner; /* ticks spent in calls from here */
@@ -66,7 +66,8 @@ static inline void sp_fold_enter(struct sp_function *function, bool resumed)
     struct sp_stack *stack = sp_stack;
     if (__builtin_expect(!sp_lane_ready(), 0))
         return;
-    if (__builtin_expect(!stack || stack->depth == stack->room, 0) && !(stack = sp_stack_grow())) {
+    if (__builtin_expect(!stack || stack->depth == stack->room, 0) &&
+        !(stack = sp_stack_grow())) {
         sp_fold_over(function, resumed);
         return;
     }
@@ -77,8 +78,8 @@ static inline void sp_fold_enter(struct sp_function *function, bool resumed)
     call->id = function->id | function->quiet | (parent & function->keep);
     call->inner = 0;
     stack->depth++;
-    if (__builtin_expect(function->caller == caller
-                             && function->generation == sp_folds_generation,
+    if (__builtin_expect(function->caller == caller &&
+                             function->generation == sp_folds_generation,
                          1)) {
         struct sp_ring_fold *fold = &sp_folds[function->fold];
         call->fold = function->fold;
@@ -103,7 +104,8 @@ static inline void sp_fold_close(struct sp_stack *stack)
     if (at == SP_FOLD_NONE)
         return;
     uint64_t key = sp_fold_key(sp_folds[at].caller, sp_folds[at].callee);
-    if (__builtin_expect(key != call->key, 0) && (at = sp_fold_again(call)) == SP_FOLD_NONE)
+    if (__builtin_expect(key != call->key, 0) &&
+        (at = sp_fold_again(call)) == SP_FOLD_NONE)
         return;
     sp_folds[at].total += total;
     sp_folds[at].self += total - call->inner;

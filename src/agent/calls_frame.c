@@ -30,7 +30,7 @@
 #else
 #define STACK_BOUND (1u << 18)
 #endif
-#define STACK_SHARE 8
+#define STACK_SHARE   8
 #define STACK_UNKNOWN (8u << 20)
 
 /* The hook is not ours any more: the other means serves from here on. */
@@ -48,7 +48,8 @@ static size_t stack_size(void)
     pthread_attr_t attributes;
     struct rlimit limit;
     size_t size = STACK_UNKNOWN;
-    if (sp_lane_tid() == (uint32_t)getpid()) { /* the C library would read a file for it */
+    if (sp_lane_tid() ==
+        (uint32_t)getpid()) { /* the C library would read a file for it */
         if (getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < SIZE_MAX / 2)
             size = (size_t)limit.rlim_cur;
     } else if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
@@ -88,17 +89,16 @@ static inline bool stack_used_up(const char *here)
 /* The call that only makes the generator runs no code of it. */
 static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *code)
 {
-    return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
-           && frame->owner != FRAME_OWNED_BY_GENERATOR;
+    return (code->co_flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR)) &&
+           frame->owner != FRAME_OWNED_BY_GENERATOR;
 }
 
 /* A generator that was just made stands before its first traceable instruction. */
 static inline bool goes_on(const sp_frame *frame, PyCodeObject *code, int throwing)
 {
-    return frame->owner == FRAME_OWNED_BY_GENERATOR
-           && (throwing
-               || FRAME_UNIT(frame)
-                      >= (_Py_CODEUNIT *)code->co_code_adaptive + code->_co_firsttraceable);
+    return frame->owner == FRAME_OWNED_BY_GENERATOR &&
+           (throwing || FRAME_UNIT(frame) >= (_Py_CODEUNIT *)code->co_code_adaptive +
+                                                 code->_co_firsttraceable);
 }
 #else
 static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *code)
@@ -107,7 +107,8 @@ static inline bool makes_generator(const sp_frame *frame, const PyCodeObject *co
     return false;
 }
 
-static inline bool goes_on(const sp_frame *frame, const PyCodeObject *code, int throwing)
+static inline bool goes_on(const sp_frame *frame, const PyCodeObject *code,
+                           int throwing)
 {
     (void)code;
     return throwing || frame->f_lasti >= 0;
@@ -118,7 +119,8 @@ static inline bool goes_on(const sp_frame *frame, const PyCodeObject *code, int 
  * 3.12.1 on. The hook enters it for each call: that is none of the program's doing. */
 #define EVALUATION_UNITS 2
 
-static inline PyObject *evaluate_plainly(PyThreadState *state, sp_frame *frame, int throwing)
+static inline PyObject *evaluate_plainly(PyThreadState *state, sp_frame *frame,
+                                         int throwing)
 {
 #if PY_VERSION_HEX >= 0x030c0000
     state->c_recursion_remaining += EVALUATION_UNITS;
@@ -166,8 +168,8 @@ static void give_back(PyInterpreterState *interpreter)
 }
 #endif
 
-static __attribute__((noinline)) PyObject *evaluate_deep(PyThreadState *state, sp_frame *frame,
-                                                         int throwing)
+static __attribute__((noinline)) PyObject *evaluate_deep(PyThreadState *state,
+                                                         sp_frame *frame, int throwing)
 {
     take_over(state->interp);
     PyObject *result = evaluate_plainly(state, frame, throwing);
@@ -180,15 +182,17 @@ static __attribute__((noinline)) PyObject *evaluate_deep(PyThreadState *state, s
 static inline bool never_ran(const PyThreadState *state)
 {
 #if PY_VERSION_HEX >= 0x030c0000
-    const PyBaseExceptionObject *error = (PyBaseExceptionObject *)state->current_exception;
+    const PyBaseExceptionObject *error =
+        (PyBaseExceptionObject *)state->current_exception;
     return error && !error->traceback;
 #else
     return !state->curexc_traceback;
 #endif
 }
 
-static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, int throwing,
-                                        PyCodeObject *code, struct sp_function *function)
+static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame,
+                                        int throwing, PyCodeObject *code,
+                                        struct sp_function *function)
 {
 #if PY_VERSION_HEX >= 0x030c0000
     if (sp_unlikely(!function->told))
@@ -206,8 +210,8 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame, i
 /* With the hook in place, 3.12 and later send to coroutines by looking up and calling a method,
  * at several times the cost: a program that has them is better served by the other means. (A
  * library that makes one while it is imported only wants to know its type.) */
-static inline PyObject *evaluate_making(PyThreadState *state, sp_frame *frame, int throwing,
-                                        const PyCodeObject *code)
+static inline PyObject *evaluate_making(PyThreadState *state, sp_frame *frame,
+                                        int throwing, const PyCodeObject *code)
 {
 #if PY_VERSION_HEX >= 0x030c0000
     if ((code->co_flags & CO_COROUTINE) && !sp_fold_quiet())
@@ -236,19 +240,21 @@ static PyObject *evaluate(PyThreadState *state, sp_frame *frame, int throwing)
 void sp_frame_start(PyInterpreterState *interpreter)
 {
     sp_frame_check(interpreter);
-    if (!taken && _PyInterpreterState_GetEvalFrameFunc(interpreter) == _PyEval_EvalFrameDefault)
+    if (!taken &&
+        _PyInterpreterState_GetEvalFrameFunc(interpreter) == _PyEval_EvalFrameDefault)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
 }
 
 void sp_frame_check(PyInterpreterState *interpreter)
 {
     _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);
-    if (sp_agent.calls == SP_CALLS_ALL || taken || now == evaluate
-        || now == _PyEval_EvalFrameDefault)
+    if (sp_agent.calls == SP_CALLS_ALL || taken || now == evaluate ||
+        now == _PyEval_EvalFrameDefault)
         return;
     taken = true;
-    sp_calls_tamper("another tool has taken the frame evaluation hook: calls are seen by other "
-                    "means from here on");
+    sp_calls_tamper(
+        "another tool has taken the frame evaluation hook: calls are seen by other "
+        "means from here on");
 #if PY_VERSION_HEX >= 0x030c0000
     sp_monitor_take_over();
 #else
