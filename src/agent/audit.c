@@ -272,6 +272,8 @@ static void spare_entry(void *context, void *memory)
 static void end(void)
 {
     sp_agent.ended = true;
+    if (sp_lane.ring && sp_lane_owned())
+        sp_lane.ring->ended = SP_ENDED_FINALIZED;
     PyMem_GetAllocator(PYMEM_DOMAIN_RAW, &allocator_last);
     if (allocator_last.free == spare_entry)
         return;

@@ -7,12 +7,12 @@
 #include "agent/code.h"
 
 #define STACK_FIRST 64u
-#define STACK_MAX (1u << 17)
-#define FIND_MAX 4096u /* calls looked through for one that leaves */
-#define TOLD_CALLS 3   /* of each pair, each told by itself before counting begins */
+#define STACK_MAX   (1u << 17)
+#define FIND_MAX    4096u /* calls looked through for one that leaves */
+#define TOLD_CALLS  3     /* of each pair, each told by itself before counting begins */
 
 #define INDEX_FIRST 1024u
-#define INDEX_MAX (2 * SP_FOLDS_MAX)
+#define INDEX_MAX   (2 * SP_FOLDS_MAX)
 
 __thread struct sp_stack *sp_stack __attribute__((tls_model("initial-exec")));
 struct sp_ring_fold *sp_folds;
@@ -90,7 +90,8 @@ static bool places_grow(void)
     places = fresh;
     places_mask = count - 1;
     for (uint32_t i = 0; i < sp_lane.ring->folds_used; i++) {
-        uint32_t at = hash(sp_fold_key(sp_folds[i].caller, sp_folds[i].callee)) & places_mask;
+        uint32_t at =
+            hash(sp_fold_key(sp_folds[i].caller, sp_folds[i].callee)) & places_mask;
         while (places[at])
             at = (at + 1) & places_mask;
         places[at] = i + 1;
@@ -112,8 +113,8 @@ static void move_out(void)
     struct sp_ring *ring = sp_lane.ring;
     for (uint32_t i = 0; i < ring->folds_used; i++) {
         const struct sp_ring_fold *fold = &sp_folds[i];
-        if ((fold->count || fold->resumes)
-            && !sp_lane_message(SP_MSG_FOLD, fold, sizeof *fold))
+        if ((fold->count || fold->resumes) &&
+            !sp_lane_message(SP_MSG_FOLD, fold, sizeof *fold))
             ring->fold_lost += fold->count;
     }
     memset(sp_folds, 0, ring->folds_used * sizeof *sp_folds);
@@ -124,7 +125,8 @@ static void move_out(void)
 
 void sp_fold_open(void)
 {
-    sp_folds = (struct sp_ring_fold *)((uint8_t *)sp_lane.ring + sp_lane.ring->folds_offset);
+    sp_folds =
+        (struct sp_ring_fold *)((uint8_t *)sp_lane.ring + sp_lane.ring->folds_offset);
     memset(told, 0, told_used);
     told_used = 0;
     forget_all();
@@ -142,8 +144,8 @@ void sp_fold_lost(uint64_t count)
 static uint32_t place_of(uint64_t key)
 {
     struct sp_ring *ring = sp_lane.ring;
-    if ((!places || ring->folds_used >= places_mask / 2 + 1) && places_mask + 1 < INDEX_MAX
-        && !places_grow())
+    if ((!places || ring->folds_used >= places_mask / 2 + 1) &&
+        places_mask + 1 < INDEX_MAX && !places_grow())
         return SP_FOLD_NONE;
     uint32_t at = hash(key) & places_mask;
     for (; places[at]; at = (at + 1) & places_mask) {
@@ -156,7 +158,8 @@ static uint32_t place_of(uint64_t key)
         at = hash(key) & places_mask;
     }
     uint32_t place = ring->folds_used;
-    sp_folds[place] = (struct sp_ring_fold){.caller = (uint32_t)key, .callee = (uint32_t)(key >> 32)};
+    sp_folds[place] =
+        (struct sp_ring_fold){.caller = (uint32_t)key, .callee = (uint32_t)(key >> 32)};
     __atomic_store_n(&ring->folds_used, place + 1, __ATOMIC_RELEASE);
     places[at] = place + 1;
     if (place >= told_used)
@@ -224,7 +227,8 @@ void sp_fold_forget(uint32_t height)
     if (!sp_lane_ready() || !sp_stack || height >= sp_stack->depth)
         return;
     const struct sp_call *call = &sp_stack->calls[height];
-    struct sp_ring_fold *fold = call->fold != SP_FOLD_NONE ? &sp_folds[call->fold] : NULL;
+    struct sp_ring_fold *fold =
+        call->fold != SP_FOLD_NONE ? &sp_folds[call->fold] : NULL;
     if (fold && sp_fold_key(fold->caller, fold->callee) == call->key && fold->count > 0)
         fold->count--;
 }
@@ -235,7 +239,8 @@ void sp_fold_over(struct sp_function *function, bool resumed)
     sp_frame *frame = sp_frame_top(PyThreadState_Get());
     sp_frame *back = frame ? sp_frame_back(frame) : NULL;
     uint32_t caller = back ? sp_function_of(sp_frame_code(back), back)->id : 0;
-    uint32_t at = function->id ? place_of(sp_fold_key(caller, function->id)) : SP_FOLD_NONE;
+    uint32_t at =
+        function->id ? place_of(sp_fold_key(caller, function->id)) : SP_FOLD_NONE;
     if (sp_stack)
         sp_stack->over++;
     if (at == SP_FOLD_NONE)

@@ -18,8 +18,9 @@ static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference *
 static long event_call;
 static long events_folded; /* those that count, when it is not the hook that does */
 
-#define CALLBACK(name)                                                                  \
-    static PyObject *name(PyObject *self __attribute__((unused)), PyObject *const *args, \
+#define CALLBACK(name)                                                                 \
+    static PyObject *name(PyObject *self __attribute__((unused)),                      \
+                          PyObject *const *args,                                       \
                           Py_ssize_t count __attribute__((unused)))
 
 static inline struct sp_function *function_of(PyObject *const *args)
@@ -126,8 +127,8 @@ CALLBACK(all_call_raise)
 static bool sets_profile(PyCodeObject *code)
 {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(code->co_names); i++)
-        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i), "setprofile")
-            == 0)
+        if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(code->co_names, i),
+                                             "setprofile") == 0)
             return true;
     return false;
 }
@@ -141,7 +142,8 @@ void sp_monitor_natives(struct sp_function *function, PyCodeObject *code)
     PyObject *module = PySys_GetObject("monitoring");
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *done = module ? sp_monitoring_local(module, tool, code, event_call) : NULL;
+    PyObject *done =
+        module ? sp_monitoring_local(module, tool, code, event_call) : NULL;
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
 }
@@ -194,30 +196,26 @@ struct callback {
     const char *event;
     PyMethodDef def;
 };
-#define ON(event, name)                                                                 \
-    {event, {"callback", (PyCFunction)(void (*)(void))(name), METH_FASTCALL, NULL}}
+#define ON(event, name)                                                                \
+    {                                                                                  \
+        event,                                                                         \
+        {                                                                              \
+            "callback", (PyCFunction)(void (*)(void))(name), METH_FASTCALL, NULL       \
+        }                                                                              \
+    }
 
 static struct callback callbacks_all[] = {
-    ON("PY_START", all_start),
-    ON("PY_RESUME", all_resume),
-    ON("PY_THROW", all_resume),
-    ON("PY_RETURN", all_return),
-    ON("PY_YIELD", all_yield),
-    ON("PY_UNWIND", all_unwind),
-    ON("CALL", all_call),
-    ON("C_RETURN", all_call_return),
-    ON("C_RAISE", all_call_raise),
-    {0},
+    ON("PY_START", all_start),     ON("PY_RESUME", all_resume),
+    ON("PY_THROW", all_resume),    ON("PY_RETURN", all_return),
+    ON("PY_YIELD", all_yield),     ON("PY_UNWIND", all_unwind),
+    ON("CALL", all_call),          ON("C_RETURN", all_call_return),
+    ON("C_RAISE", all_call_raise), {0},
 };
 static struct callback callbacks_folded[] = {
-    ON("PY_START", folded_start),
-    ON("PY_RESUME", folded_resume),
-    ON("PY_THROW", folded_resume),
-    ON("PY_RETURN", folded_end),
-    ON("PY_YIELD", folded_end),
-    ON("PY_UNWIND", folded_end),
-    ON("CALL", folded_call),
-    {0},
+    ON("PY_START", folded_start),  ON("PY_RESUME", folded_resume),
+    ON("PY_THROW", folded_resume), ON("PY_RETURN", folded_end),
+    ON("PY_YIELD", folded_end),    ON("PY_UNWIND", folded_end),
+    ON("CALL", folded_call),       {0},
 };
 static struct callback callbacks_first[] = {ON("PY_START", first_start), {0}};
 
@@ -263,7 +261,8 @@ static bool register_all(PyObject *module)
         events |= event;
     }
     if (sp_agent.calls == SP_CALLS_FOLDED) {
-        events_folded = events & ~event_call; /* CALL is a matter of single code objects */
+        events_folded =
+            events & ~event_call; /* CALL is a matter of single code objects */
         events = 0;
     }
     PyObject *done = sp_monitoring_events(module, tool, events);

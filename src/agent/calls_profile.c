@@ -291,8 +291,8 @@ static void expect_no_more(PyThreadState *state)
     if (!expecting)
         return;
     expecting = false;
-    if (--expected == 0
-        && _PyInterpreterState_GetEvalFrameFunc(state->interp) == evaluate_expecting)
+    if (--expected == 0 &&
+        _PyInterpreterState_GetEvalFrameFunc(state->interp) == evaluate_expecting)
         _PyInterpreterState_SetEvalFrameFunc(state->interp, _PyEval_EvalFrameDefault);
 }
 

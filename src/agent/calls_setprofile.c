@@ -15,8 +15,8 @@ static PyObject *setprofile(PyObject *module, PyObject *callback)
 void sp_setprofile_install(void)
 {
     PyObject *function = PySys_GetObject("setprofile"); /* borrowed */
-    if (own || !function || !PyCFunction_CheckExact(function)
-        || ((PyCFunctionObject *)function)->m_ml->ml_flags != METH_O)
+    if (own || !function || !PyCFunction_CheckExact(function) ||
+        ((PyCFunctionObject *)function)->m_ml->ml_flags != METH_O)
         return;
     def = ((PyCFunctionObject *)function)->m_ml;
     own = def->ml_meth;

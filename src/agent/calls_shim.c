@@ -58,9 +58,11 @@ static struct {
 };
 
 static int hidden = -1; /* our tool */
-static int lent = -1;   /* the tool that stands for it when the program uses that number */
+static int lent =
+    -1; /* the tool that stands for it when the program uses that number */
 
-static PyObject *call_fast(int f, PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *call_fast(int f, PyObject *module, PyObject *const *args,
+                           Py_ssize_t count)
 {
     return ((fast_function)(void (*)(void))functions[f].own)(module, args, count);
 }
@@ -73,7 +75,8 @@ static PyObject *call_one(int f, PyObject *module, PyObject *arg)
 /* ---- for ourselves -------------------------------------------------------------------------- */
 
 /* The first argument is the tool; the others are lent. */
-static PyObject *call_tool(int f, PyObject *module, int tool, PyObject *second, PyObject *third)
+static PyObject *call_tool(int f, PyObject *module, int tool, PyObject *second,
+                           PyObject *third)
 {
     PyObject *number = PyLong_FromLong(tool);
     if (!number)
@@ -92,10 +95,12 @@ PyObject *sp_monitoring_use(PyObject *module, int tool, const char *name)
     return result;
 }
 
-PyObject *sp_monitoring_register(PyObject *module, int tool, long event, PyObject *callback)
+PyObject *sp_monitoring_register(PyObject *module, int tool, long event,
+                                 PyObject *callback)
 {
     PyObject *number = PyLong_FromLong(event);
-    PyObject *result = number ? call_tool(REGISTER, module, tool, number, callback) : NULL;
+    PyObject *result =
+        number ? call_tool(REGISTER, module, tool, number, callback) : NULL;
     Py_XDECREF(number);
     return result;
 }
@@ -103,12 +108,14 @@ PyObject *sp_monitoring_register(PyObject *module, int tool, long event, PyObjec
 PyObject *sp_monitoring_events(PyObject *module, int tool, long events)
 {
     PyObject *number = PyLong_FromLong(events);
-    PyObject *result = number ? call_tool(SET_EVENTS, module, tool, number, NULL) : NULL;
+    PyObject *result =
+        number ? call_tool(SET_EVENTS, module, tool, number, NULL) : NULL;
     Py_XDECREF(number);
     return result;
 }
 
-PyObject *sp_monitoring_local(PyObject *module, int tool, PyCodeObject *code, long events)
+PyObject *sp_monitoring_local(PyObject *module, int tool, PyCodeObject *code,
+                              long events)
 {
     PyObject *number = PyLong_FromLong(events);
     PyObject *result =
@@ -124,8 +131,9 @@ bool sp_shim_open(PyObject *module)
             continue;
         PyObject *function = PyObject_GetAttrString(module, functions[i].name);
         PyErr_Clear();
-        bool good = function && PyCFunction_CheckExact(function)
-                    && ((PyCFunctionObject *)function)->m_ml->ml_flags == functions[i].flags;
+        bool good =
+            function && PyCFunction_CheckExact(function) &&
+            ((PyCFunctionObject *)function)->m_ml->ml_flags == functions[i].flags;
         if (good) {
             functions[i].def = ((PyCFunctionObject *)function)->m_ml;
             functions[i].own = functions[i].def->ml_meth;
@@ -263,8 +271,8 @@ static PyObject *shim_get_events(PyObject *module, PyObject *arg)
 }
 
 /* A function whose first argument is the tool. */
-static PyObject *call_first(int f, PyObject *module, PyObject *const *args, Py_ssize_t count,
-                            Py_ssize_t wanted)
+static PyObject *call_first(int f, PyObject *module, PyObject *const *args,
+                            Py_ssize_t count, Py_ssize_t wanted)
 {
     int tool = count == wanted ? tool_of(args[0]) : -1;
     if (tool < 0 || tool != hidden)
@@ -277,7 +285,8 @@ static bool names_ours(PyObject *const *args, Py_ssize_t count, Py_ssize_t wante
     return count == wanted && lent < 0 && hidden >= 0 && tool_of(args[0]) == hidden;
 }
 
-static PyObject *shim_register(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *shim_register(PyObject *module, PyObject *const *args,
+                               Py_ssize_t count)
 {
     if (names_ours(args, count, 3)) {
         sp_calls_tamper("sys.monitoring.register_callback for the tracer's tool");
@@ -286,7 +295,8 @@ static PyObject *shim_register(PyObject *module, PyObject *const *args, Py_ssize
     return call_first(REGISTER, module, args, count, 3);
 }
 
-static PyObject *shim_set_events(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *shim_set_events(PyObject *module, PyObject *const *args,
+                                 Py_ssize_t count)
 {
     if (names_ours(args, count, 2)) {
         sp_calls_tamper("sys.monitoring.set_events for the tracer's tool");
@@ -295,14 +305,16 @@ static PyObject *shim_set_events(PyObject *module, PyObject *const *args, Py_ssi
     return call_first(SET_EVENTS, module, args, count, 2);
 }
 
-static PyObject *shim_get_local(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *shim_get_local(PyObject *module, PyObject *const *args,
+                                Py_ssize_t count)
 {
     if (names_ours(args, count, 2))
         return PyLong_FromLong(0);
     return call_first(GET_LOCAL, module, args, count, 2);
 }
 
-static PyObject *shim_set_local(PyObject *module, PyObject *const *args, Py_ssize_t count)
+static PyObject *shim_set_local(PyObject *module, PyObject *const *args,
+                                Py_ssize_t count)
 {
     if (names_ours(args, count, 3)) {
         sp_calls_tamper("sys.monitoring.set_local_events for the tracer's tool");

@@ -14,9 +14,11 @@
 /* The interpreter's own functions, whoever stands in front of them. `module` is the current
  * interpreter's sys.monitoring. Results as the functions', new references. */
 PyObject *sp_monitoring_use(PyObject *module, int tool, const char *name);
-PyObject *sp_monitoring_register(PyObject *module, int tool, long event, PyObject *callback);
+PyObject *sp_monitoring_register(PyObject *module, int tool, long event,
+                                 PyObject *callback);
 PyObject *sp_monitoring_events(PyObject *module, int tool, long events);
-PyObject *sp_monitoring_local(PyObject *module, int tool, PyCodeObject *code, long events);
+PyObject *sp_monitoring_local(PyObject *module, int tool, PyCodeObject *code,
+                              long events);
 
 /* Finds the functions; false when they are not as expected. */
 bool sp_shim_open(PyObject *module);

@@ -9,7 +9,7 @@
 
 #if PY_VERSION_HEX < 0x030c0000
 #define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
-#define PyUnstable_Code_SetExtra _PyCode_SetExtra
+#define PyUnstable_Code_SetExtra              _PyCode_SetExtra
 #endif
 
 Py_ssize_t sp_functions_index = -1;

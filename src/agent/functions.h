@@ -13,7 +13,8 @@
 #include "agent/code.h"
 
 /* In the flags of a function, and of a call on a thread's stack. */
-#define SP_QUIET 0x80000000u /* part of a library's import: counted, not told call by call */
+#define SP_QUIET                                                                       \
+    0x80000000u /* part of a library's import: counted, not told call by call */
 
 struct sp_function {
     uint32_t id;    /* 0: the lane holds no more functions; its calls count as lost */
@@ -51,7 +52,9 @@ static inline struct sp_function *sp_function_of(PyCodeObject *code, sp_frame *f
     }
 #else
     void *function = NULL;
-    if (PyUnstable_Code_GetExtra((PyObject *)code, sp_functions_index, &function) == 0 && function)
+    if (PyUnstable_Code_GetExtra((PyObject *)code, sp_functions_index, &function) ==
+            0 &&
+        function)
         return function;
 #endif
     return sp_function_new(code, frame);

@@ -168,6 +168,14 @@ void sp_native_thread_seen(void)
     pthread_setspecific(thread_key, &thread_key);
 }
 
+/* After finalisation, exit() is called where SystemExit ended the program; otherwise main()
+ * returns, which calls no exit() that we stand in front of. */
+static void exits(void)
+{
+    if (in_own_process() && sp_lane.ring && sp_lane.ring->ended == SP_ENDED_FINALIZED)
+        sp_lane.ring->ended = SP_ENDED_SYSTEM_EXIT;
+}
+
 void sp_native_install(struct sp_stub *stub)
 {
     pthread_key_create(&thread_key, thread_ended);
@@ -175,4 +183,5 @@ void sp_native_install(struct sp_stub *stub)
     stub->lookup_begun = lookup_begun;
     stub->lookup_ended = lookup_ended;
     stub->thread_made = thread_made;
+    stub->exits = exits;
 }

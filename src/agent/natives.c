@@ -7,11 +7,11 @@
 #include "agent/lane.h"
 
 #define PLACES_FIRST 512u
-#define PLACES_MAX (2 * SP_FUNCTIONS_MAX)
-#define NAME_BYTES 400u
+#define PLACES_MAX   (2 * SP_FUNCTIONS_MAX)
+#define NAME_BYTES   400u
 
 /* The low bits of a key tell apart what one address can stand for. */
-#define KEY_CLASS 1u
+#define KEY_CLASS    1u
 #define KEY_INSTANCE 2u
 
 struct place {
@@ -28,14 +28,14 @@ static uint32_t places_used;
 
 /* As the interpreter keeps a bound slot of a class of C. */
 struct method_wrapper {
-    PyObject_HEAD
-    PyWrapperDescrObject *descr;
+    PyObject_HEAD PyWrapperDescrObject *descr;
     PyObject *self;
 };
 
 void sp_natives_start(void)
 {
-    PyObject *bound = method_wrapper ? NULL : PyObject_GetAttrString(Py_None, "__str__");
+    PyObject *bound =
+        method_wrapper ? NULL : PyObject_GetAttrString(Py_None, "__str__");
     if (bound)
         method_wrapper = Py_TYPE(bound);
     else
@@ -101,7 +101,8 @@ static void name_class(struct naming *n, PyTypeObject *type)
     const char *dot = strrchr(type->tp_name, '.');
     snprintf(n->name, sizeof n->name, "%s", dot ? dot + 1 : type->tp_name);
     if (dot)
-        snprintf(n->module, sizeof n->module, "%.*s", (int)(dot - type->tp_name), type->tp_name);
+        snprintf(n->module, sizeof n->module, "%.*s", (int)(dot - type->tp_name),
+                 type->tp_name);
     else
         snprintf(n->module, sizeof n->module, "builtins");
 }
@@ -131,9 +132,11 @@ static void name_callable(struct naming *n, PyObject *callable)
     if (PyCFunction_Check(callable))
         name_function(n, (PyCFunctionObject *)callable);
     else if (type == &PyMethodDescr_Type || type == &PyClassMethodDescr_Type)
-        name_method(n, PyDescr_TYPE(callable), ((PyMethodDescrObject *)callable)->d_method->ml_name);
+        name_method(n, PyDescr_TYPE(callable),
+                    ((PyMethodDescrObject *)callable)->d_method->ml_name);
     else if (type == &PyWrapperDescr_Type)
-        name_method(n, PyDescr_TYPE(callable), ((PyWrapperDescrObject *)callable)->d_base->name);
+        name_method(n, PyDescr_TYPE(callable),
+                    ((PyWrapperDescrObject *)callable)->d_base->name);
     else if (type == method_wrapper)
         name_method(n, PyDescr_TYPE(((struct method_wrapper *)callable)->descr),
                     ((struct method_wrapper *)callable)->descr->d_base->name);
@@ -163,15 +166,16 @@ static uint32_t add(const struct naming *n)
 static bool same_name(uint32_t id, const struct naming *n)
 {
     const struct sp_ring *ring = sp_lane.ring;
-    const uint8_t *at = (const uint8_t *)ring + ring->arena_offset + ring->function_offsets[id];
+    const uint8_t *at =
+        (const uint8_t *)ring + ring->arena_offset + ring->function_offsets[id];
     struct sp_ring_function head;
     memcpy(&head, at, sizeof head);
     at += sizeof head;
     size_t name_size = strlen(n->name);
     size_t module_size = strlen(n->module);
-    return head.name_size == name_size && head.module_size == module_size
-           && memcmp(at, n->name, name_size) == 0
-           && memcmp(at + name_size, n->module, module_size) == 0;
+    return head.name_size == name_size && head.module_size == module_size &&
+           memcmp(at, n->name, name_size) == 0 &&
+           memcmp(at + name_size, n->module, module_size) == 0;
 }
 
 static inline uint32_t place_at(uintptr_t key)

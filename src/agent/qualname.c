@@ -5,7 +5,8 @@
 
 #include "agent/code.h"
 
-static const char *text_keep(PyObject *text, char *buffer, size_t room, size_t *ret_size)
+static const char *text_keep(PyObject *text, char *buffer, size_t room,
+                             size_t *ret_size)
 {
     const char *view = sp_text_view(text, ret_size);
     if (*ret_size > room)
@@ -29,7 +30,7 @@ void sp_qualname_learn(PyCodeObject *code)
 #else
 
 #define NESTING_MAX 20
-#define NAME_BYTES 480u
+#define NAME_BYTES  480u
 
 /* The name, hung on the code objects for which it is not the plain one. */
 static Py_ssize_t names = -1;

@@ -8,7 +8,8 @@
 
 /* Points into the object or to `buffer`; cut to `room`. The plain name where no qualified one
  * is known. */
-const char *sp_qualname(PyCodeObject *code, char *buffer, size_t room, size_t *ret_size);
+const char *sp_qualname(PyCodeObject *code, char *buffer, size_t room,
+                        size_t *ret_size);
 
 /* A module's body is about to run: learns the names of what is nested in it. Does nothing
  * from 3.11 on. */

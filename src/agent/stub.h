@@ -22,6 +22,8 @@ struct sp_stub {
 
     /* pthread_create is about to run. */
     void (*thread_made)(void);
+    /* exit() was called: by the interpreter that is when SystemExit ends the program. */
+    void (*exits)(void);
     /* A file was opened by libc with these flags; `dir` as in openat. Result: the
      * descriptor, or a negative errno. */
     void (*file_opened)(int dir, const char *path, int flags);

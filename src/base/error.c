@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-static void fill(struct sp_error *reterr, int code, int err, const char *format, va_list ap)
+static void fill(struct sp_error *reterr, int code, int err, const char *format,
+                 va_list ap)
 {
     if (reterr == NULL)
         return;
@@ -15,7 +16,8 @@ static void fill(struct sp_error *reterr, int code, int err, const char *format,
     reterr->err = err;
     int n = vsnprintf(reterr->message, sizeof reterr->message, format, ap);
     if (err != 0 && n >= 0 && (size_t)n < sizeof reterr->message - 3)
-        snprintf(reterr->message + n, sizeof reterr->message - (size_t)n, ": %s", strerror(err));
+        snprintf(reterr->message + n, sizeof reterr->message - (size_t)n, ": %s",
+                 strerror(err));
     for (char *p = reterr->message; *p != '\0'; p++)
         if (*p == '\n')
             *p = ' ';
@@ -51,6 +53,7 @@ int sp_error_what(struct sp_error *reterr, const char *what)
 
 void sp_bug(const char *file, int line, const char *condition)
 {
-    dprintf(STDERR_FILENO, "sandpit: internal error at %s:%d: %s\n", file, line, condition);
+    dprintf(STDERR_FILENO, "sandpit: internal error at %s:%d: %s\n", file, line,
+            condition);
     abort();
 }

@@ -11,12 +11,12 @@
 
 enum sp_code {
     SP_OK = 0,
-    SP_E_USAGE = -1,    /* the caller asked for something that makes no sense */
-    SP_E_POLICY = -2,   /* the policy is unknown or invalid */
-    SP_E_HOST = -3,     /* this machine cannot do it (names what is missing) */
+    SP_E_USAGE = -1,     /* the caller asked for something that makes no sense */
+    SP_E_POLICY = -2,    /* the policy is unknown or invalid */
+    SP_E_HOST = -3,      /* this machine cannot do it (names what is missing) */
     SP_E_NOT_FOUND = -4, /* script or interpreter not found */
-    SP_E_TRACE = -5,    /* a trace cannot be written or read */
-    SP_E_INTERNAL = -6, /* our own fault */
+    SP_E_TRACE = -5,     /* a trace cannot be written or read */
+    SP_E_INTERNAL = -6,  /* our own fault */
 };
 
 struct sp_error {
@@ -42,10 +42,10 @@ int sp_error_what(struct sp_error *reterr, const char *what);
 #define SP_MUST_CHECK __attribute__((warn_unused_result))
 
 /* An invariant of ours is broken: abort, which ends the guest as well (fails closed). */
-#define SP_BUG_ON(cond)                                                                 \
-    do {                                                                                \
-        if (__builtin_expect(!!(cond), 0))                                              \
-            sp_bug(__FILE__, __LINE__, #cond);                                          \
+#define SP_BUG_ON(cond)                                                                \
+    do {                                                                               \
+        if (__builtin_expect(!!(cond), 0))                                             \
+            sp_bug(__FILE__, __LINE__, #cond);                                         \
     } while (0)
 _Noreturn void sp_bug(const char *file, int line, const char *condition);
 

@@ -15,7 +15,8 @@
 
 #include "base/buffer.h"
 
-void sp_json_string(struct sp_buffer *b, const char *text, size_t size); /* quotes included */
+void sp_json_string(struct sp_buffer *b, const char *text,
+                    size_t size); /* quotes included */
 
 /* The same without quotes. `replace`: a byte that is no UTF-8 becomes U+FFFD instead; the result
  * is false when there was one. */

@@ -24,7 +24,7 @@ static inline void sp_scope_free(void *p)
     errno = err;
 }
 
-#define sp_auto_fd __attribute__((cleanup(sp_scope_close))) int
+#define sp_auto_fd   __attribute__((cleanup(sp_scope_close))) int
 #define sp_auto_free __attribute__((cleanup(sp_scope_free)))
 
 static inline int sp_steal_fd(int *fd)

@@ -8,23 +8,28 @@
 #include "run/result.h"
 #include "run/run.h"
 
-static int exit_code_for(const struct sp_run_options *options, const struct sp_outcome *outcome)
+static int exit_code_for(const struct sp_run_options *options,
+                         const struct sp_outcome *outcome)
 {
-    bool limit = outcome->status == SP_STATUS_TIMEOUT || outcome->status == SP_STATUS_CANCELLED;
+    bool limit =
+        outcome->status == SP_STATUS_TIMEOUT || outcome->status == SP_STATUS_CANCELLED;
     if (options->fail_on_violation && outcome->violation_count > 0 && !limit)
         return SP_EXIT_POLICY;
     return outcome->exit_code;
 }
 
-static int print_result(const struct sp_run *run, const struct sp_outcome *outcome, int exit_code)
+static int print_result(const struct sp_run *run, const struct sp_outcome *outcome,
+                        int exit_code)
 {
     int result = sp_result_write(STDOUT_FILENO, run, outcome, exit_code);
     if (result == 0)
         result = write(STDOUT_FILENO, "\n", 1) == 1 ? 0 : -1;
-    return result == 0 ? exit_code : sp_cli_error(SP_EXIT_FAILED, "cannot print the result");
+    return result == 0 ? exit_code
+                       : sp_cli_error(SP_EXIT_FAILED, "cannot print the result");
 }
 
-static int print_error(const struct sp_run_options *options, const struct sp_error *error)
+static int print_error(const struct sp_run_options *options,
+                       const struct sp_error *error)
 {
     if (options->json) {
         (void)!write(STDOUT_FILENO, "{\"error\":", 9);
@@ -34,8 +39,8 @@ static int print_error(const struct sp_run_options *options, const struct sp_err
     return sp_cli_error(sp_exit_for_error(error), "%s", error->message);
 }
 
-static int conclude(void *context, const struct sp_run *run, const struct sp_outcome *outcome,
-                    const struct sp_error *error)
+static int conclude(void *context, const struct sp_run *run,
+                    const struct sp_outcome *outcome, const struct sp_error *error)
 {
     const struct sp_run_options *options = context;
     if (error != NULL)
@@ -44,14 +49,15 @@ static int conclude(void *context, const struct sp_run *run, const struct sp_out
     if (options->json)
         return print_result(run, outcome, exit_code);
     if (!options->quiet && isatty(STDERR_FILENO))
-        sp_summary_print(run, outcome,
-                         sp_color_wanted((enum sp_color_when)options->color, STDERR_FILENO));
+        sp_summary_print(
+            run, outcome,
+            sp_color_wanted((enum sp_color_when)options->color, STDERR_FILENO));
     return exit_code;
 }
 
 /* The trace is named after what runs: the script's stem, the module, else `sandpit`. */
-static void default_trace(const struct sp_run_options *options, const char *script, char *to,
-                          size_t size)
+static void default_trace(const struct sp_run_options *options, const char *script,
+                          char *to, size_t size)
 {
     const char *name = "sandpit";
     if (options->module != NULL)
@@ -84,9 +90,10 @@ static int choose_program(const struct sp_run_options *options, int *argc, char 
         return 0;
     }
     if (*argc == 0)
-        return sp_fail(reterr, SP_E_USAGE,
-                       "nothing to run: name a script, or use -m MODULE, -c CODE or - (see "
-                       "sandpit run --help)");
+        return sp_fail(
+            reterr, SP_E_USAGE,
+            "nothing to run: name a script, or use -m MODULE, -c CODE or - (see "
+            "sandpit run --help)");
     request->kind = strcmp((*argv)[0], "-") == 0 ? SP_PROGRAM_STDIN : SP_PROGRAM_SCRIPT;
     request->value = request->kind == SP_PROGRAM_SCRIPT ? (*argv)[0] : NULL;
     (*argc)--;

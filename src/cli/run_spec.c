@@ -58,8 +58,9 @@ static char *take_text(const json_t *value)
     size_t size = strlen(encoded);
     size_t length;
     char *text = malloc(size + 1);
-    if (text == NULL || sodium_base642bin((unsigned char *)text, size, encoded, size, NULL, &length,
-                                          NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
+    if (text == NULL ||
+        sodium_base642bin((unsigned char *)text, size, encoded, size, NULL, &length,
+                          NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
         free(text);
         return NULL;
     }
@@ -73,7 +74,8 @@ static char *take_text(const json_t *value)
 
 static int bad(const char *key, struct sp_error *reterr)
 {
-    return sp_fail(reterr, SP_E_USAGE, "the request's '%s' is missing or of the wrong kind", key);
+    return sp_fail(reterr, SP_E_USAGE,
+                   "the request's '%s' is missing or of the wrong kind", key);
 }
 
 /* A text or null; stays allocated for the life of the process. */
@@ -87,8 +89,8 @@ static int optional_text(const json_t *spec, const char *key, const char **ret_t
     return *ret_text != NULL ? 0 : bad(key, reterr);
 }
 
-static int texts(const json_t *spec, const char *key, char ***ret_texts, size_t *ret_count,
-                 struct sp_error *reterr)
+static int texts(const json_t *spec, const char *key, char ***ret_texts,
+                 size_t *ret_count, struct sp_error *reterr)
 {
     const json_t *list = json_object_get(spec, key);
     size_t count = json_array_size(list);
@@ -105,7 +107,8 @@ static int texts(const json_t *spec, const char *key, char ***ret_texts, size_t 
     return 0;
 }
 
-static int environment(const json_t *spec, char *const **ret_environment, struct sp_error *reterr)
+static int environment(const json_t *spec, char *const **ret_environment,
+                       struct sp_error *reterr)
 {
     json_t *table = json_object_get(spec, "env");
     *ret_environment = environ;
@@ -117,17 +120,19 @@ static int environment(const json_t *spec, char *const **ret_environment, struct
     size_t n = 0;
     const char *key;
     json_t *value;
-    json_object_foreach (table, key, value) {
+    json_object_foreach(table, key, value)
+    {
         sp_auto_free char *text = take_text(value);
-        if (items == NULL || text == NULL || asprintf(&items[n++], "%s=%s", key, text) < 0)
+        if (items == NULL || text == NULL ||
+            asprintf(&items[n++], "%s=%s", key, text) < 0)
             return bad("env", reterr);
     }
     *ret_environment = items;
     return 0;
 }
 
-static int word(const json_t *spec, const char *key, const char *const *words, int otherwise,
-                int *ret_index, struct sp_error *reterr)
+static int word(const json_t *spec, const char *key, const char *const *words,
+                int otherwise, int *ret_index, struct sp_error *reterr)
 {
     const char *text = json_string_value(json_object_get(spec, key));
     *ret_index = otherwise;
@@ -141,7 +146,8 @@ static int word(const json_t *spec, const char *key, const char *const *words, i
     return sp_fail(reterr, SP_E_USAGE, "'%.60s' is no value of '%s'", text, key);
 }
 
-static int program(const json_t *spec, struct sp_run_request *request, struct sp_error *reterr)
+static int program(const json_t *spec, struct sp_run_request *request,
+                   struct sp_error *reterr)
 {
     static const char *const kinds[] = {"script", "module", "code", "stdin", NULL};
     const json_t *value = json_object_get(spec, "program");
@@ -165,13 +171,15 @@ static int accepted(const json_t *spec, unsigned *ret_bits, struct sp_error *ret
     for (size_t i = 0; code == 0 && i < count; i++) {
         int ability = sp_ability_find(names[i]);
         if (ability < 0)
-            return sp_fail(reterr, SP_E_USAGE, "'%.60s' is nothing that can be degraded", names[i]);
+            return sp_fail(reterr, SP_E_USAGE,
+                           "'%.60s' is nothing that can be degraded", names[i]);
         *ret_bits |= 1u << ability;
     }
     return code;
 }
 
-static int take_request(const json_t *spec, struct sp_run_request *rq, struct sp_error *reterr)
+static int take_request(const json_t *spec, struct sp_run_request *rq,
+                        struct sp_error *reterr)
 {
     static const char *const levels[] = {"off", "first", "folded", "all", NULL};
     char **arguments = NULL;
@@ -183,7 +191,8 @@ static int take_request(const json_t *spec, struct sp_run_request *rq, struct sp
     if (code == 0)
         code = texts(spec, "args", &arguments, &rq->arguments_count, reterr);
     if (code == 0)
-        code = texts(spec, "python_options", &options, &rq->python_options_count, reterr);
+        code =
+            texts(spec, "python_options", &options, &rq->python_options_count, reterr);
     if (code == 0)
         code = optional_text(spec, "policy", &rq->policy, reterr);
     if (code == 0)
@@ -223,8 +232,8 @@ static void write_error(int fd, const struct sp_error *error)
     (void)!write(fd, "}\n", 2);
 }
 
-static int conclude(void *context, const struct sp_run *run, const struct sp_outcome *outcome,
-                    const struct sp_error *error)
+static int conclude(void *context, const struct sp_run *run,
+                    const struct sp_outcome *outcome, const struct sp_error *error)
 {
     const int *fd = context;
     if (error != NULL) {
@@ -244,18 +253,21 @@ int sp_cli_run_spec(const void *values, int argc, char **argv)
     int fd = argc == 1 ? (int)strtol(argv[0], &end, 10) : -1;
     (void)values;
     if (fd < 0 || *end != '\0' || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-        return sp_cli_error(SP_EXIT_FAILED, "run-spec takes the number of an open descriptor");
-    struct sp_run_request request = {.control = fd, .started = started, .conclude = conclude,
-                                     .context = &fd};
+        return sp_cli_error(SP_EXIT_FAILED,
+                            "run-spec takes the number of an open descriptor");
+    struct sp_run_request request = {
+        .control = fd, .started = started, .conclude = conclude, .context = &fd};
     struct sp_buffer line;
     json_error_t where;
     int exit_code;
     sp_buffer_init(&line, SPEC_BYTES_MAX);
-    int code = sodium_init() < 0 ? sp_fail(&error, SP_E_HOST, "libsodium does not start")
-                                 : read_line(fd, &line, &error);
+    int code = sodium_init() < 0
+                   ? sp_fail(&error, SP_E_HOST, "libsodium does not start")
+                   : read_line(fd, &line, &error);
     json_t *spec = code == 0 ? json_loadb(line.data, line.size, 0, &where) : NULL;
     if (code == 0 && spec == NULL)
-        code = sp_fail(&error, SP_E_USAGE, "the request is no JSON object: %s", where.text);
+        code = sp_fail(&error, SP_E_USAGE, "the request is no JSON object: %s",
+                       where.text);
     sp_buffer_release(&line);
     if (code == 0)
         code = take_request(spec, &request, &error);

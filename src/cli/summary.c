@@ -16,7 +16,8 @@ struct tint {
     const char *plain;
 };
 
-static const struct tint coloured = {"\033[1m", "\033[31m", "\033[32m", "\033[2m", "\033[0m"};
+static const struct tint coloured = {"\033[1m", "\033[31m", "\033[32m", "\033[2m",
+                                     "\033[0m"};
 static const struct tint colourless = {"", "", "", "", ""};
 
 /* Prints the text of a member of a JSON object of ours. Its escapes stay, so that what a guest

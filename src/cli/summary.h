@@ -8,6 +8,7 @@ struct sp_run;
 struct sp_outcome;
 
 /* To stderr, in at most a screen: status, counts, violations with line and remedy, the trace. */
-void sp_summary_print(const struct sp_run *run, const struct sp_outcome *outcome, bool color);
+void sp_summary_print(const struct sp_run *run, const struct sp_outcome *outcome,
+                      bool color);
 
 #endif

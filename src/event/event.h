@@ -34,11 +34,11 @@ enum sp_field_type {
     SP_TYPE_BOOL,
 };
 
-const char *sp_kind_name(enum sp_kind kind);   /* "import"; SP_BUG on a bad kind */
-int sp_kind_find(const char *name);            /* the kind, or -1 */
-bool sp_kind_from_ring(unsigned kind);         /* false for out-of-range numbers too */
+const char *sp_kind_name(enum sp_kind kind); /* "import"; SP_BUG on a bad kind */
+int sp_kind_find(const char *name);          /* the kind, or -1 */
+bool sp_kind_from_ring(unsigned kind);       /* false for out-of-range numbers too */
 const char *sp_layer_name(enum sp_layer layer);
-const char *sp_field_key(unsigned field);      /* NULL for out-of-range numbers */
+const char *sp_field_key(unsigned field);         /* NULL for out-of-range numbers */
 enum sp_field_type sp_field_type(unsigned field); /* field must be valid */
 
 #endif

@@ -67,8 +67,8 @@ static int wait_listener(struct sp_guest *guest)
     while ((value = __atomic_load_n(&guest->report->listener, __ATOMIC_ACQUIRE)) ==
            SP_LISTENER_PENDING) {
         const struct timespec slice = {0, 100000000};
-        syscall(SYS_futex, &guest->report->listener, FUTEX_WAIT, SP_LISTENER_PENDING, &slice,
-                NULL, 0);
+        syscall(SYS_futex, &guest->report->listener, FUTEX_WAIT, SP_LISTENER_PENDING,
+                &slice, NULL, 0);
         siginfo_t info = {0};
         if (waitid(P_PID, (id_t)guest->pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
             info.si_pid == guest->pid && guest->report->listener == SP_LISTENER_PENDING)
@@ -84,8 +84,8 @@ int sp_launch(const struct sp_launch *launch, struct sp_guest *ret_guest,
     if (guest.report == NULL)
         return sp_fail_errno(reterr, SP_E_HOST, "no memory for the launch");
     pid_t supervisor = getpid();
-    long pid = syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL, &guest.pidfd, NULL,
-                       NULL);
+    long pid = syscall(SYS_clone, CLONE_FILES | CLONE_PIDFD | SIGCHLD, NULL,
+                       &guest.pidfd, NULL, NULL);
     if (pid == 0)
         sp_launch_child(launch, supervisor, guest.report);
     if (pid < 0) {
@@ -97,7 +97,8 @@ int sp_launch(const struct sp_launch *launch, struct sp_guest *ret_guest,
     if (guest.listener < 0 && launch->listener) {
         int code = sp_launch_failed(&guest, launch, reterr);
         if (code == 0)
-            code = sp_fail(reterr, SP_E_HOST, "the program was killed while it was started");
+            code = sp_fail(reterr, SP_E_HOST,
+                           "the program was killed while it was started");
         waitpid(guest.pid, NULL, 0);
         sp_guest_release(&guest);
         return code;

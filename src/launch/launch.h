@@ -38,18 +38,18 @@ struct sp_launch {
     const char *path; /* of the interpreter */
     char *const *argv;
     char *const *envp;
-    int folder;             /* to become the current folder; -1: stay */
-    unsigned file_mask;     /* umask that we were started with */
-    int stdio[3];           /* become 0, 1, 2; -1: closed there */
-    int terminal;           /* becomes the session's controlling terminal; -1: none */
-    int channel;            /* handed in at this number too (no listener), else -1 */
-    int ruleset;            /* Landlock ruleset of the guest's domain, -1: none */
-    bool scoped;            /* the domain keeps signals inside (self-test by signal) */
+    int folder;         /* to become the current folder; -1: stay */
+    unsigned file_mask; /* umask that we were started with */
+    int stdio[3];       /* become 0, 1, 2; -1: closed there */
+    int terminal;       /* becomes the session's controlling terminal; -1: none */
+    int channel;        /* handed in at this number too (no listener), else -1 */
+    int ruleset;        /* Landlock ruleset of the guest's domain, -1: none */
+    bool scoped;        /* the domain keeps signals inside (self-test by signal) */
     const struct sp_filter *filter;
-    bool listener;          /* load the filter with a listener */
-    const sigset_t *mask;   /* signal mask that we were started with */
-    bool pipe_ignored;      /* SIGPIPE was ignored when we were started */
-    bool child_ignored;     /* SIGCHLD likewise */
+    bool listener;        /* load the filter with a listener */
+    const sigset_t *mask; /* signal mask that we were started with */
+    bool pipe_ignored;    /* SIGPIPE was ignored when we were started */
+    bool child_ignored;   /* SIGCHLD likewise */
 };
 
 /* The descriptor that the channel is handed in at. */

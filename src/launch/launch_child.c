@@ -26,7 +26,8 @@ static void publish(struct sp_launch_report *report, int listener)
     syscall(SYS_futex, &report->listener, FUTEX_WAKE, 1, NULL, NULL, 0);
 }
 
-static _Noreturn void fail(struct sp_launch_report *report, enum sp_stage stage, int err)
+static _Noreturn void fail(struct sp_launch_report *report, enum sp_stage stage,
+                           int err)
 {
     report->err = err;
     __atomic_store_n(&report->stage, (int32_t)stage, __ATOMIC_RELEASE);
@@ -39,8 +40,10 @@ static _Noreturn void fail(struct sp_launch_report *report, enum sp_stage stage,
  * guest inherits what it would inherit under plain python. */
 static void restore_signals(const struct sp_launch *launch)
 {
-    struct sigaction pipe_action = {.sa_handler = launch->pipe_ignored ? SIG_IGN : SIG_DFL};
-    struct sigaction child_action = {.sa_handler = launch->child_ignored ? SIG_IGN : SIG_DFL};
+    struct sigaction pipe_action = {.sa_handler =
+                                        launch->pipe_ignored ? SIG_IGN : SIG_DFL};
+    struct sigaction child_action = {.sa_handler =
+                                         launch->child_ignored ? SIG_IGN : SIG_DFL};
     sigaction(SIGPIPE, &pipe_action, NULL);
     sigaction(SIGCHLD, &child_action, NULL);
     sigprocmask(SIG_SETMASK, launch->mask, NULL);
@@ -94,7 +97,8 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
     if (launch->folder >= 0 && fchdir(launch->folder) != 0)
         fail(report, SP_STAGE_FOLDER, errno);
     /* Inherited from the keeper: the supervisor must be able to read the guest's memory. */
-    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         fail(report, SP_STAGE_PRIVILEGES, errno);
     restore_signals(launch);
     umask(launch->file_mask);

@@ -95,7 +95,8 @@ static bool is_elf(const char *path)
 static void add_root(struct sp_interpreter *in, const char *prefix, const char *rest)
 {
     char text[PATH_MAX];
-    int n = snprintf(text, sizeof text, "%s%s", strcmp(prefix, "/") == 0 ? "" : prefix, rest);
+    int n = snprintf(text, sizeof text, "%s%s", strcmp(prefix, "/") == 0 ? "" : prefix,
+                     rest);
     if (n > 0 && n < PATH_MAX && in->roots_size + (size_t)n + 2 <= sizeof in->roots) {
         memcpy(in->roots + in->roots_size, text, (size_t)n + 1);
         in->roots_size += (size_t)n + 1;
@@ -175,7 +176,8 @@ static int make_absolute(struct sp_interpreter *in, struct sp_error *reterr)
         return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
     int n = snprintf(in->path, sizeof in->path, "%s/%s", folder, relative);
     if (n < 0 || n >= PATH_MAX)
-        return sp_fail(reterr, SP_E_NOT_FOUND, "the path of the interpreter is too long");
+        return sp_fail(reterr, SP_E_NOT_FOUND,
+                       "the path of the interpreter is too long");
     return 0;
 }
 
@@ -190,7 +192,8 @@ static void guess_version(struct sp_interpreter *in)
     const char *at = strncmp(name, "python", 6) == 0 ? name + 6 : "";
     size_t size = strspn(at, "0123456789.");
     size += at[size] == 't';
-    if (size > 0 && at[size] == '\0' && size < sizeof in->version && strchr(at, '.') != NULL)
+    if (size > 0 && at[size] == '\0' && size < sizeof in->version &&
+        strchr(at, '.') != NULL)
         memcpy(in->version, at, size + 1);
 }
 
@@ -200,16 +203,19 @@ int sp_interpreter_find(const char *asked, struct sp_interpreter *ret_interprete
     struct sp_interpreter *in = ret_interpreter;
     in->roots_size = 0;
     if (asked != NULL && !find_asked(asked, in))
-        return sp_fail(reterr, SP_E_NOT_FOUND, "there is no interpreter '%.300s'", asked);
+        return sp_fail(reterr, SP_E_NOT_FOUND, "there is no interpreter '%.300s'",
+                       asked);
     if (asked == NULL && !find_default(in))
-        return sp_fail(reterr, SP_E_NOT_FOUND,
-                       "no interpreter: there is no python3 on PATH (name one with --python)");
+        return sp_fail(
+            reterr, SP_E_NOT_FOUND,
+            "no interpreter: there is no python3 on PATH (name one with --python)");
     int code = make_absolute(in, reterr);
     if (code == 0 && !is_elf(in->path)) {
         code = sp_launcher_resolve(in->path, in->path, reterr);
         snprintf(in->name, sizeof in->name, "%s", in->path);
         if (code == 0 && !is_elf(in->path))
-            code = sp_fail(reterr, SP_E_NOT_FOUND, "'%.300s' starts no interpreter", in->path);
+            code = sp_fail(reterr, SP_E_NOT_FOUND, "'%.300s' starts no interpreter",
+                           in->path);
     }
     if (code == 0) {
         find_roots(in);

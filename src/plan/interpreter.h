@@ -18,7 +18,8 @@ struct sp_interpreter {
      * library and installed packages, of the environment and of what it was made from. */
     char roots[SP_ROOTS_BYTES];
     size_t roots_size;
-    char version[16]; /* "3.11", "3.13t", as the file's name has it; "" when it does not say */
+    char version
+        [16]; /* "3.11", "3.13t", as the file's name has it; "" when it does not say */
 };
 
 /* `asked` as given (--python), or NULL: the active virtual environment's, the one beside this

@@ -15,7 +15,7 @@
 #include "base/scope.h"
 
 #define CACHE_LINES 64
-#define ASK "import sys; sys.stdout.write(sys.executable)"
+#define ASK         "import sys; sys.stdout.write(sys.executable)"
 
 /* Version managers choose by an environment variable and by files in the folders above. */
 static uint64_t mix(uint64_t hash, const char *text)
@@ -32,16 +32,18 @@ static uint64_t mix_stamp(uint64_t hash, const char *path)
     if (stat(path, &st) != 0)
         return hash;
     snprintf(text, sizeof text, "%llu %llu %lld.%09ld", (unsigned long long)st.st_dev,
-             (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+             (unsigned long long)st.st_ino, (long long)st.st_mtim.tv_sec,
+             st.st_mtim.tv_nsec);
     return mix(mix(hash, path), text);
 }
 
 static uint64_t key_of(const char *launcher)
 {
-    static const char *const variables[] = {"PYENV_VERSION", "PYENV_ROOT", "ASDF_PYTHON_VERSION",
-                                            "MISE_PYTHON_VERSION", "PATH", "HOME"};
-    static const char *const files[] = {".python-version", ".tool-versions", "mise.toml",
-                                        ".mise.toml"};
+    static const char *const variables[] = {
+        "PYENV_VERSION",       "PYENV_ROOT", "ASDF_PYTHON_VERSION",
+        "MISE_PYTHON_VERSION", "PATH",       "HOME"};
+    static const char *const files[] = {".python-version", ".tool-versions",
+                                        "mise.toml", ".mise.toml"};
     uint64_t hash = mix_stamp(0xcbf29ce484222325u, launcher);
     for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
         hash = mix(hash, getenv(variables[i]));
@@ -122,7 +124,8 @@ static void remember(uint64_t key, const char *path)
     FILE *from = fopen(name, "re");
     if (to != NULL) {
         fprintf(to, "%016llx %s\n", (unsigned long long)key, path);
-        for (int i = 1; from != NULL && i < CACHE_LINES && fgets(line, sizeof line, from); i++)
+        for (int i = 1;
+             from != NULL && i < CACHE_LINES && fgets(line, sizeof line, from); i++)
             fputs(line, to);
         if (fclose(to) == 0)
             (void)rename(fresh, name);
@@ -160,13 +163,14 @@ static int ask(const char *launcher, char to[PATH_MAX], struct sp_error *reterr)
         continue;
     answer[size] = '\0';
     if (status != 0 || answer[0] != '/')
-        return sp_fail(reterr, SP_E_NOT_FOUND, "'%.300s' does not start a Python interpreter",
-                       launcher);
+        return sp_fail(reterr, SP_E_NOT_FOUND,
+                       "'%.300s' does not start a Python interpreter", launcher);
     memcpy(to, answer, size + 1);
     return 0;
 }
 
-int sp_launcher_resolve(const char *launcher, char ret_path[PATH_MAX], struct sp_error *reterr)
+int sp_launcher_resolve(const char *launcher, char ret_path[PATH_MAX],
+                        struct sp_error *reterr)
 {
     uint64_t key = key_of(launcher);
     if (cached(key, ret_path))

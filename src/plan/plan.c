@@ -7,8 +7,8 @@
 #include "base/buffer.h"
 #include "sys/landlock.h"
 
-static const char *const ability_names[SP_ABILITY_COUNT] = {"landlock", "listener", "agent",
-                                                            "limits", "record"};
+static const char *const ability_names[SP_ABILITY_COUNT] = {
+    "landlock", "listener", "agent", "limits", "record"};
 
 const char *sp_ability_name(enum sp_ability ability)
 {
@@ -37,37 +37,41 @@ static bool has(const struct sp_plan *plan, enum sp_ability ability)
 static int refuse(enum sp_ability missing, enum sp_ability option, const char *because,
                   struct sp_error *reterr)
 {
-    (void)sp_fail(reterr, SP_E_HOST, "%s (to run without it: --allow-degraded %s)", because,
-                  ability_names[option]);
+    (void)sp_fail(reterr, SP_E_HOST, "%s (to run without it: --allow-degraded %s)",
+                  because, ability_names[option]);
     return sp_error_what(reterr, ability_names[missing]);
 }
 
 /* Without Landlock, other processes of the same user can be looked into and signalled: no
  * policy is kept as it should be. */
-static int plan_landlock(struct sp_plan *plan, unsigned accepted, struct sp_error *reterr)
+static int plan_landlock(struct sp_plan *plan, unsigned accepted,
+                         struct sp_error *reterr)
 {
     if (plan->host.landlock_abi > 0)
         return 0;
     if ((accepted & bit(SP_ABILITY_LANDLOCK)) == 0)
-        return refuse(SP_ABILITY_LANDLOCK, SP_ABILITY_LANDLOCK,
-                      "this kernel has no Landlock, which keeps other processes out of reach",
-                      reterr);
+        return refuse(
+            SP_ABILITY_LANDLOCK, SP_ABILITY_LANDLOCK,
+            "this kernel has no Landlock, which keeps other processes out of reach",
+            reterr);
     plan->degraded |= bit(SP_ABILITY_LANDLOCK);
     return 0;
 }
 
 /* Without a listener the filter still denies what the policies of today deny; what is missing
  * is the record of it. */
-static int plan_listener(struct sp_plan *plan, unsigned accepted, struct sp_error *reterr)
+static int plan_listener(struct sp_plan *plan, unsigned accepted,
+                         struct sp_error *reterr)
 {
     plan->listener = plan->host.listener;
     if (plan->listener)
         return 0;
     if ((accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) == 0)
-        return refuse(SP_ABILITY_LISTENER, SP_ABILITY_LISTENER,
-                      "seccomp notification cannot be had here (another sandbox around this one "
-                      "may hold it), so that the kernel would keep no record",
-                      reterr);
+        return refuse(
+            SP_ABILITY_LISTENER, SP_ABILITY_LISTENER,
+            "seccomp notification cannot be had here (another sandbox around this one "
+            "may hold it), so that the kernel would keep no record",
+            reterr);
     plan->degraded |= bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD);
     return 0;
 }
@@ -85,8 +89,8 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
     return sp_filter_compile(&features, &plan->filter, reterr);
 }
 
-int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsigned accepted,
-                 struct sp_plan *ret_plan, struct sp_error *reterr)
+int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
+                 unsigned accepted, struct sp_plan *ret_plan, struct sp_error *reterr)
 {
     struct sp_plan *plan = ret_plan;
     *plan = (struct sp_plan){.policy = policy, .calls = calls};
@@ -97,8 +101,8 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsi
     if (code != 0)
         return code;
     plan->needs_agent = (accepted & bit(SP_ABILITY_AGENT)) == 0;
-    struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
-                                            .network_denied = policy->network_denied != 0};
+    struct sp_landlock_features landlock = {
+        .abi = plan->host.landlock_abi, .network_denied = policy->network_denied != 0};
     sp_landlock_compile(&landlock, &plan->landlock);
     landlock.writes_guarded = true;
     sp_landlock_compile(&landlock, &plan->guest);
@@ -113,7 +117,8 @@ static bool grantable(const char *path)
         return false;
     for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
         size_t length = strlen(system[i]);
-        if (strncmp(path, system[i], length) == 0 && (path[length] == '\0' || path[length] == '/'))
+        if (strncmp(path, system[i], length) == 0 &&
+            (path[length] == '\0' || path[length] == '/'))
             return false;
     }
     return true;
@@ -128,12 +133,14 @@ static int grant(struct sp_plan *plan, const char *path, struct sp_error *reterr
     char *text = plan->writable_text[plan->writable_count];
     snprintf(text, PATH_MAX, "%s", path);
     plan->writable[plan->writable_count++] = text;
-    return sp_landlock_grant(&plan->guest, text, SP_FS_WRITE_FILE | SP_FS_TRUNCATE, reterr);
+    return sp_landlock_grant(&plan->guest, text, SP_FS_WRITE_FILE | SP_FS_TRUNCATE,
+                             reterr);
 }
 
 int sp_plan_grant_writes(struct sp_plan *plan, struct sp_error *reterr)
 {
-    static const char *const nodes[] = {"/dev/shm", "/dev/null", "/dev/tty", "/dev/pts"};
+    static const char *const nodes[] = {"/dev/shm", "/dev/null", "/dev/tty",
+                                        "/dev/pts"};
     const char *temporary = getenv("TMPDIR");
     char path[PATH_MAX];
     int code = 0;
@@ -171,7 +178,8 @@ static void write_claim(const struct sp_plan *plan, const struct claim *claim,
         {claim->agent && has(plan, SP_ABILITY_AGENT), "agent"},
     };
     bool first = true;
-    sp_buffer_format(to, "%s\"%s\":[", to->data[to->size - 1] == '{' ? "" : ",", claim->section);
+    sp_buffer_format(to, "%s\"%s\":[", to->data[to->size - 1] == '{' ? "" : ",",
+                     claim->section);
     for (size_t i = 0; i < sizeof layers / sizeof *layers; i++) {
         if (!layers[i].said)
             continue;
@@ -181,8 +189,8 @@ static void write_claim(const struct sp_plan *plan, const struct claim *claim,
     sp_buffer_text(to, "]");
 }
 
-static void write_claims(const struct sp_plan *plan, const struct claim *claims, size_t count,
-                         struct sp_buffer *to)
+static void write_claims(const struct sp_plan *plan, const struct claim *claims,
+                         size_t count, struct sp_buffer *to)
 {
     sp_buffer_text(to, "{");
     for (size_t i = 0; i < count; i++)
@@ -199,7 +207,10 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
     const struct claim claims[] = {
         {.section = "integrity", .listener = true, .filter = true, .landlock = true},
         {.section = "process", .listener = true, .filter = true, .landlock = scoped},
-        {.section = net ? "network" : NULL, .listener = true, .filter = true, .landlock = tcp},
+        {.section = net ? "network" : NULL,
+         .listener = true,
+         .filter = true,
+         .landlock = tcp},
         {.section = net ? "imports" : NULL, .agent = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);
@@ -208,7 +219,9 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
 void sp_plan_recorded_by(const struct sp_plan *plan, struct sp_buffer *to)
 {
     static const struct claim claims[] = {
-        {.section = "open", .listener = true, .agent = true}, /* read-only ones by the agent */
+        {.section = "open",
+         .listener = true,
+         .agent = true}, /* read-only ones by the agent */
         {.section = "file", .listener = true},
         {.section = "socket", .listener = true},
         {.section = "connect", .listener = true},

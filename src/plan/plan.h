@@ -35,10 +35,12 @@ struct sp_plan {
     const struct sp_policy *policy;
     enum sp_calls_level calls;
     struct sp_host host;
-    unsigned degraded; /* bits of enum sp_ability: missing, and accepted by the caller */
+    unsigned
+        degraded; /* bits of enum sp_ability: missing, and accepted by the caller */
     struct sp_landlock landlock; /* the supervisor's domain (D1) */
     struct sp_landlock guest;    /* the guest's (D2) */
-    const char *writable[SP_WRITABLE_MAX]; /* what D2 lets it write by itself, canonical */
+    const char
+        *writable[SP_WRITABLE_MAX]; /* what D2 lets it write by itself, canonical */
     size_t writable_count;
     char writable_text[SP_WRITABLE_MAX][PATH_MAX];
     struct sp_filter filter;
@@ -48,8 +50,9 @@ struct sp_plan {
 
 /* `accepted`: bits of what the caller can do without. Fails with SP_E_HOST, `what` naming the
  * first missing ability, when the policy cannot be enforced or recorded as it should. */
-int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls, unsigned accepted,
-                 struct sp_plan *ret_plan, struct sp_error *reterr) SP_MUST_CHECK;
+int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
+                 unsigned accepted, struct sp_plan *ret_plan, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 /* Adds the grants that depend on where the run is: the current folder, the temporary folder, and
  * nodes that hold nothing. To be called in the folder of the run. */

@@ -28,6 +28,6 @@ int sp_policy_load(const char *name, const struct sp_policy **ret_policy,
                          sp_policy_text(p, p->name));
         n += k > 0 && (size_t)k < sizeof known - n ? (size_t)k : 0;
     }
-    return sp_fail(reterr, SP_E_POLICY, "unknown policy '%.100s': the policies are %s", name,
-                   known);
+    return sp_fail(reterr, SP_E_POLICY, "unknown policy '%.100s': the policies are %s",
+                   name, known);
 }

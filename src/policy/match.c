@@ -12,10 +12,12 @@ bool sp_policy_sound(const struct sp_policy *p, size_t size)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (texts[i] >= size)
             return false;
-    if (p->rules_offset % _Alignof(struct sp_policy_rule) != 0 || p->rules_offset > size ||
+    if (p->rules_offset % _Alignof(struct sp_policy_rule) != 0 ||
+        p->rules_offset > size ||
         p->rules_count > (size - p->rules_offset) / sizeof(struct sp_policy_rule))
         return false;
-    const struct sp_policy_rule *rules = (const void *)((const char *)p + p->rules_offset);
+    const struct sp_policy_rule *rules =
+        (const void *)((const char *)p + p->rules_offset);
     for (uint32_t i = 0; i < p->rules_count; i++)
         if (rules[i].pattern >= size || rules[i].key >= size)
             return false;
@@ -29,7 +31,8 @@ static bool covers(const char *pattern, const char *module)
     return strncmp(pattern, module, n) == 0 && (module[n] == '\0' || module[n] == '.');
 }
 
-static struct sp_verdict decided(const struct sp_policy *p, const struct sp_policy_rule *rule)
+static struct sp_verdict decided(const struct sp_policy *p,
+                                 const struct sp_policy_rule *rule)
 {
     struct sp_verdict v = {.action = SP_ALLOW, .source = sp_policy_text(p, p->source)};
     if (rule == NULL)
@@ -42,9 +45,11 @@ static struct sp_verdict decided(const struct sp_policy *p, const struct sp_poli
     return v;
 }
 
-struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module, bool direct)
+struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module,
+                                   bool direct)
 {
-    const struct sp_policy_rule *rules = (const void *)((const char *)p + p->rules_offset);
+    const struct sp_policy_rule *rules =
+        (const void *)((const char *)p + p->rules_offset);
     const struct sp_policy_rule *best = NULL;
     size_t best_length = 0;
     for (uint32_t i = 0; direct && i < p->rules_count; i++) {
@@ -61,7 +66,8 @@ struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module
 
 struct sp_verdict sp_policy_network(const struct sp_policy *p)
 {
-    const struct sp_policy_rule *rules = (const void *)((const char *)p + p->rules_offset);
+    const struct sp_policy_rule *rules =
+        (const void *)((const char *)p + p->rules_offset);
     for (uint32_t i = 0; i < p->rules_count; i++)
         if (rules[i].section == SP_SECTION_NETWORK &&
             strcmp(sp_policy_text(p, rules[i].pattern), "*") == 0)

@@ -39,7 +39,8 @@ struct sp_policy {
     uint32_t description; /* offset */
     uint32_t digest;      /* offset: BLAKE2b-256 of the text, hex */
     uint32_t network_denied; /* 1: nothing that reaches beyond the guest is granted */
-    uint32_t expected; /* 1: a refusal under this policy is `expected`, never a violation
+    uint32_t
+        expected; /* 1: a refusal under this policy is `expected`, never a violation
                           (trace-only) */
     uint32_t network_line; /* line of the rule that denies the network */
 };
@@ -63,7 +64,8 @@ struct sp_verdict {
 bool sp_policy_sound(const struct sp_policy *p, size_t size);
 
 /* An import of `module` (dotted) by reviewed code (`direct`) or by a library. */
-struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module, bool direct);
+struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module,
+                                   bool direct);
 
 /* Any act that would reach beyond the guest by a socket. */
 struct sp_verdict sp_policy_network(const struct sp_policy *p);

@@ -10,12 +10,13 @@
 #include "launch/launch.h"
 
 /* The stub takes it out of the environment before the interpreter starts. */
-#define STRING(x) #x
-#define SETTING(fd) "SANDPIT_CHANNEL=" STRING(fd)
+#define STRING(x)          #x
+#define SETTING(fd)        "SANDPIT_CHANNEL=" STRING(fd)
 #define SP_CHANNEL_SETTING SETTING(SP_CHANNEL_FD)
 
 /* As CPython makes it: the current folder before a relative name, nothing else changed. */
-static int absolute_script(const char *script, char to[PATH_MAX], struct sp_error *reterr)
+static int absolute_script(const char *script, char to[PATH_MAX],
+                           struct sp_error *reterr)
 {
     struct stat st;
     char folder[PATH_MAX] = "";
@@ -23,13 +24,15 @@ static int absolute_script(const char *script, char to[PATH_MAX], struct sp_erro
         return sp_fail_errno(reterr, SP_E_NOT_FOUND, "cannot open '%.300s'", script);
     if (script[0] != '/' && getcwd(folder, sizeof folder) == NULL)
         return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
-    if (snprintf(to, PATH_MAX, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", script) >= PATH_MAX)
+    if (snprintf(to, PATH_MAX, "%s%s%s", folder, folder[0] != '\0' ? "/" : "",
+                 script) >= PATH_MAX)
         return sp_fail(reterr, SP_E_NOT_FOUND, "the path of the script is too long");
     return 0;
 }
 
-static int build_arguments(const struct sp_interpreter *interpreter, enum sp_program kind,
-                           const char *value, const char *const *options, size_t options_count,
+static int build_arguments(const struct sp_interpreter *interpreter,
+                           enum sp_program kind, const char *value,
+                           const char *const *options, size_t options_count,
                            char *const *arguments, size_t arguments_count,
                            struct sp_command_line *command)
 {
@@ -80,9 +83,10 @@ static int build_environment(char *const *environment, const char *stub, bool ch
 }
 
 int sp_command_build(const struct sp_interpreter *interpreter, enum sp_program kind,
-                     const char *value, const char *const *options, size_t options_count,
-                     char *const *arguments, size_t arguments_count, char *const *environment,
-                     const char *stub, bool channel, struct sp_command_line *ret_command,
+                     const char *value, const char *const *options,
+                     size_t options_count, char *const *arguments,
+                     size_t arguments_count, char *const *environment, const char *stub,
+                     bool channel, struct sp_command_line *ret_command,
                      struct sp_error *reterr)
 {
     *ret_command = (struct sp_command_line){0};

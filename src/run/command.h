@@ -17,9 +17,9 @@ enum sp_program {
 };
 
 struct sp_command_line {
-    char **argv; /* NULL-terminated; the strings are borrowed */
-    char **envp; /* NULL-terminated */
-    char *preload; /* owned: "LD_PRELOAD=..." */
+    char **argv;            /* NULL-terminated; the strings are borrowed */
+    char **envp;            /* NULL-terminated */
+    char *preload;          /* owned: "LD_PRELOAD=..." */
     char program[PATH_MAX]; /* absolute path of the script, "" when there is none */
 };
 
@@ -29,9 +29,10 @@ struct sp_command_line {
  * descriptor. SP_E_NOT_FOUND when the script does
  * not exist. */
 int sp_command_build(const struct sp_interpreter *interpreter, enum sp_program kind,
-                     const char *value, const char *const *options, size_t options_count,
-                     char *const *arguments, size_t arguments_count, char *const *environment,
-                     const char *stub, bool channel, struct sp_command_line *ret_command,
+                     const char *value, const char *const *options,
+                     size_t options_count, char *const *arguments,
+                     size_t arguments_count, char *const *environment, const char *stub,
+                     bool channel, struct sp_command_line *ret_command,
                      struct sp_error *reterr) SP_MUST_CHECK;
 void sp_command_release(struct sp_command_line *command);
 

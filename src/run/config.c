@@ -5,7 +5,6 @@
 
 #include "ring/ring.h"
 
-
 static uint32_t add(struct sp_buffer *b, const void *data, size_t size)
 {
     static const char zeros[8];
@@ -20,9 +19,10 @@ static uint32_t add_text(struct sp_buffer *b, const char *text)
     return add(b, text, strlen(text) + 1);
 }
 
-int sp_config_build(const struct sp_plan *plan, const struct sp_interpreter *interpreter,
-                    const char *agents, const char *program, bool trace,
-                    struct sp_buffer *ret_config, struct sp_error *reterr)
+int sp_config_build(const struct sp_plan *plan,
+                    const struct sp_interpreter *interpreter, const char *agents,
+                    const char *program, bool trace, struct sp_buffer *ret_config,
+                    struct sp_error *reterr)
 {
     struct sp_buffer *b = ret_config;
     sp_buffer_init(b, SP_CONFIG_BYTES);

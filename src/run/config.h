@@ -11,8 +11,9 @@
 #define SP_STUB_NAME "libsandpit-stub.so"
 
 /* `agents` is their folder, `program` the script's absolute path ("" when there is none). */
-int sp_config_build(const struct sp_plan *plan, const struct sp_interpreter *interpreter,
-                    const char *agents, const char *program, bool trace,
-                    struct sp_buffer *ret_config, struct sp_error *reterr) SP_MUST_CHECK;
+int sp_config_build(const struct sp_plan *plan,
+                    const struct sp_interpreter *interpreter, const char *agents,
+                    const char *program, bool trace, struct sp_buffer *ret_config,
+                    struct sp_error *reterr) SP_MUST_CHECK;
 
 #endif

@@ -30,7 +30,8 @@ pid_t sp_keeper_fork(int **ret_finished)
         return -1;
     *ret_finished = finished;
     pid_t keeper = getpid();
-    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         return -1;
     pid_t pid = fork();
     if (pid != 0)

@@ -60,7 +60,8 @@ static void boolean(struct sink *sink, const char *key, bool value)
 static void seconds(struct sink *sink, const char *key, uint64_t ns)
 {
     sp_json_key(&sink->buffer, key);
-    sp_buffer_format(&sink->buffer, "%llu.%06llu", (unsigned long long)(ns / 1000000000u),
+    sp_buffer_format(&sink->buffer, "%llu.%06llu",
+                     (unsigned long long)(ns / 1000000000u),
                      (unsigned long long)(ns % 1000000000u / 1000u));
 }
 
@@ -105,8 +106,8 @@ static void captured_base64(struct sink *sink, const struct sp_stream_outcome *s
         ssize_t n = pread(stream->captured, piece, sizeof piece, (off_t)at);
         if (n <= 0)
             break;
-        sodium_bin2base64(encoded, sizeof encoded, (const unsigned char *)piece, (size_t)n,
-                          sodium_base64_VARIANT_ORIGINAL);
+        sodium_bin2base64(encoded, sizeof encoded, (const unsigned char *)piece,
+                          (size_t)n, sodium_base64_VARIANT_ORIGINAL);
         sp_buffer_text(&sink->buffer, encoded);
         at += (uint64_t)n;
         flush(sink);
@@ -172,7 +173,8 @@ static uint64_t cpu_ns(const struct rusage *usage)
            (uint64_t)(usage->ru_utime.tv_usec + usage->ru_stime.tv_usec) * 1000u;
 }
 
-static void outcome_members(struct sink *sink, const struct sp_outcome *o, int exit_code)
+static void outcome_members(struct sink *sink, const struct sp_outcome *o,
+                            int exit_code)
 {
     text(sink, "status", sp_status_name(o->status));
     integer(sink, "exit_code", exit_code);
@@ -214,7 +216,7 @@ int sp_result_write(int fd, const struct sp_run *run, const struct sp_outcome *o
 
 int sp_error_write(int fd, const struct sp_error *error)
 {
-    static const char *const slugs[] = {"internal", "usage",     "policy", "host",
+    static const char *const slugs[] = {"internal",  "usage", "policy",  "host",
                                         "not-found", "trace", "internal"};
     struct sink sink = {.fd = fd};
     int index = -error->code;

@@ -61,17 +61,19 @@ static void take_signals(struct inherited *ret_inherited, sigset_t *ret_set)
 
 /* An interpreter without an agent is refused before anything of it runs. One whose name does
  * not say its version is found out when its agent does not report in. */
-static int check_agent(const struct sp_run *run, const char *agents, struct sp_error *reterr)
+static int check_agent(const struct sp_run *run, const char *agents,
+                       struct sp_error *reterr)
 {
     char path[PATH_MAX + 64];
     const char *version = run->interpreter.version;
     snprintf(path, sizeof path, "%s/sandpit-agent-%s.so", agents, version);
     if (version[0] == '\0' || !run->plan.needs_agent || access(path, R_OK) == 0)
         return 0;
-    (void)sp_fail(reterr, SP_E_HOST,
-                  "there is no agent for Python %s ('%.300s'): sandpit doctor lists those there "
-                  "are (to run without one: --allow-degraded agent)",
-                  version, run->interpreter.path);
+    (void)sp_fail(
+        reterr, SP_E_HOST,
+        "there is no agent for Python %s ('%.300s'): sandpit doctor lists those there "
+        "are (to run without one: --allow-degraded agent)",
+        version, run->interpreter.path);
     return sp_error_what(reterr, sp_ability_name(SP_ABILITY_AGENT));
 }
 
@@ -82,8 +84,8 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     char agents[PATH_MAX];
     char stub[PATH_MAX + 32];
     run->policy_given = rq->policy != NULL;
-    int code = sp_policy_load(run->policy_given ? rq->policy : SP_POLICY_DEFAULT, &run->policy,
-                              reterr);
+    int code = sp_policy_load(run->policy_given ? rq->policy : SP_POLICY_DEFAULT,
+                              &run->policy, reterr);
     if (code == 0)
         code = sp_interpreter_find(rq->python, &run->interpreter, reterr);
     if (code == 0)
@@ -95,7 +97,8 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     if (code == 0 && rq->trace != NULL)
         code = sp_trace_file_open(rq->trace, &run->trace, reterr);
     if (code == 0 && rq->folder != NULL && chdir(rq->folder) != 0)
-        code = sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'", rq->folder);
+        code = sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'",
+                             rq->folder);
     if (code != 0)
         return code;
     code = sp_plan_grant_writes(&run->plan, reterr);
@@ -103,11 +106,13 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
         return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
     code = sp_command_build(&run->interpreter, rq->kind, rq->value, rq->python_options,
-                            rq->python_options_count, rq->arguments, rq->arguments_count,
-                            rq->environment, stub, !run->plan.listener, &run->command, reterr);
+                            rq->python_options_count, rq->arguments,
+                            rq->arguments_count, rq->environment, stub,
+                            !run->plan.listener, &run->command, reterr);
     if (code == 0)
-        code = sp_config_build(&run->plan, &run->interpreter, agents, run->command.program,
-                               run->trace.fd >= 0, &run->config, reterr);
+        code =
+            sp_config_build(&run->plan, &run->interpreter, agents, run->command.program,
+                            run->trace.fd >= 0, &run->config, reterr);
     return code;
 }
 
@@ -118,7 +123,8 @@ static void release(struct sp_run *run)
     sp_buffer_release(&run->config);
 }
 
-static void write_start(void *context, struct sp_trace_writer *w, uint32_t python_version)
+static void write_start(void *context, struct sp_trace_writer *w,
+                        uint32_t python_version)
 {
     struct sp_run *run = context;
     if (python_version == 0) /* it began without its agent, which the caller accepted */
@@ -156,11 +162,13 @@ static int open_writer(struct sp_run *run, struct sp_error *reterr)
 
 /* Seals the supervisor itself: without capabilities, inside the outer Landlock domain. The
  * ruleset of the guest's inner one is made on the way. */
-static int seal_supervisor(const struct sp_run *run, int *ret_ruleset, struct sp_error *reterr)
+static int seal_supervisor(const struct sp_run *run, int *ret_ruleset,
+                           struct sp_error *reterr)
 {
     sp_auto_fd ruleset = -1;
     *ret_ruleset = -1;
-    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* until the guest has checked its domain (launch) */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0,
+          0); /* until the guest has checked its domain (launch) */
     int code = sp_privileges_drop(reterr);
     if (code != 0 || run->plan.host.landlock_abi < 1)
         return code;
@@ -207,7 +215,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
     int abi = run->plan.host.landlock_abi;
     const struct sp_supervision supervision = {.policy = run->policy,
                                                .writable = run->plan.writable,
-                                               .writable_count = run->plan.writable_count,
+                                               .writable_count =
+                                                   run->plan.writable_count,
                                                .writes_guarded = abi >= 1,
                                                .truncation_guarded = abi >= 3,
                                                .moves_granted = abi >= 2,
@@ -251,8 +260,9 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
         int placed = sp_trace_file_publish(&run->trace, code == 0 ? &error : NULL);
         code = code == 0 ? placed : code;
     }
-    int exit_code = run->request->conclude(run->request->context, run,
-                                           code == 0 ? &outcome : NULL, code == 0 ? NULL : &error);
+    int exit_code =
+        run->request->conclude(run->request->context, run, code == 0 ? &outcome : NULL,
+                               code == 0 ? NULL : &error);
     __atomic_store_n(finished, 1, __ATOMIC_RELEASE);
     return exit_code;
 }
@@ -263,7 +273,8 @@ static bool save_terminal(struct termios *ret_settings)
     return isatty(STDIN_FILENO) && tcgetattr(STDIN_FILENO, ret_settings) == 0;
 }
 
-int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_error *reterr)
+int sp_run(const struct sp_run_request *request, int *ret_exit_code,
+           struct sp_error *reterr)
 {
     static struct sp_run run; /* large; one a process */
     struct inherited inherited;
@@ -271,8 +282,10 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_e
     int *finished;
     bool died;
     struct termios settings;
-    run = (struct sp_run){.request = request, .trace = {.fd = -1, .folder = -1},
-                          .start_ns = sp_clock_ns(), .start_wall_ns = sp_clock_wall_ns()};
+    run = (struct sp_run){.request = request,
+                          .trace = {.fd = -1, .folder = -1},
+                          .start_ns = sp_clock_ns(),
+                          .start_wall_ns = sp_clock_wall_ns()};
     secure_stdio(&run);
     int code = prepare(&run, reterr);
     if (code != 0) {
@@ -295,7 +308,8 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code, struct sp_e
     if (died && terminal)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
     if (died)
-        code = sp_fail(reterr, SP_E_INTERNAL, "the supervisor died: the run was ended%s%.300s",
+        code = sp_fail(reterr, SP_E_INTERNAL,
+                       "the supervisor died: the run was ended%s%.300s",
                        run.trace.fd >= 0 ? ", its trace is cut: " : "",
                        run.trace.fd >= 0 ? run.trace.path : "");
     release(&run);

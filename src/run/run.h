@@ -19,7 +19,8 @@
 #include "supervise/supervise.h"
 
 #define SP_POLICY_DEFAULT "no-network"
-#define SP_CAPTURE_MAX (16u << 20) /* of each output, unless the caller says otherwise */
+#define SP_CAPTURE_MAX                                                                 \
+    (16u << 20) /* of each output, unless the caller says otherwise */
 
 struct sp_run;
 
@@ -47,8 +48,8 @@ struct sp_run_request {
      * conclude: it is over; exactly one of outcome and error is not NULL. Tells the caller
      * and returns the exit code. The guest is gone and the trace in its place. */
     void (*started)(void *context, const struct sp_run *run, pid_t pid);
-    int (*conclude)(void *context, const struct sp_run *run, const struct sp_outcome *outcome,
-                    const struct sp_error *error);
+    int (*conclude)(void *context, const struct sp_run *run,
+                    const struct sp_outcome *outcome, const struct sp_error *error);
     void *context;
 };
 

@@ -52,7 +52,8 @@ static void write_policy(const struct sp_run *run, struct sp_buffer *to)
     sp_buffer_text(to, "}");
 }
 
-static void write_interpreter(const struct sp_run *run, uint32_t hex, struct sp_buffer *to)
+static void write_interpreter(const struct sp_run *run, uint32_t hex,
+                              struct sp_buffer *to)
 {
     char version[32];
     sp_buffer_text(to, "{");
@@ -64,14 +65,16 @@ static void write_interpreter(const struct sp_run *run, uint32_t hex, struct sp_
     sp_buffer_text(to, "}");
 }
 
-void sp_start_record(const struct sp_run *run, struct sp_trace_writer *w, uint32_t python_version)
+void sp_start_record(const struct sp_run *run, struct sp_trace_writer *w,
+                     uint32_t python_version)
 {
     char folder[PATH_MAX];
     sp_trace_string(w, "sandpit", SP_VERSION);
     sp_trace_uint(w, "time", run->start_wall_ns);
     write_host(run, sp_trace_value(w, "host"));
     sp_trace_string(w, "program", program_names[run->request->kind]);
-    sp_trace_string(w, "script", run->command.program[0] != '\0' ? run->command.program : NULL);
+    sp_trace_string(w, "script",
+                    run->command.program[0] != '\0' ? run->command.program : NULL);
     write_arguments(run, sp_trace_value(w, "argv"));
     if (getcwd(folder, sizeof folder) != NULL)
         sp_trace_string(w, "cwd", folder);

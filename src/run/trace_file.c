@@ -14,7 +14,8 @@
 static const char *const other_places[] = {"/var/tmp", "/dev/shm", "/tmp"};
 #define PLACES (sizeof other_places / sizeof *other_places)
 
-static int open_folder(const char *path, struct sp_trace_file *file, struct sp_error *reterr)
+static int open_folder(const char *path, struct sp_trace_file *file,
+                       struct sp_error *reterr)
 {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
@@ -26,12 +27,14 @@ static int open_folder(const char *path, struct sp_trace_file *file, struct sp_e
     snprintf(file->name, sizeof file->name, "%s", name);
     file->folder = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (file->folder < 0)
-        return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", path);
+        return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
+                             path);
     char real[PATH_MAX];
     if (realpath(folder, real) == NULL)
-        return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", path);
-    if (snprintf(file->path, sizeof file->path, "%s%s%s", real, strcmp(real, "/") == 0 ? "" : "/",
-                 name) >= PATH_MAX)
+        return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
+                             path);
+    if (snprintf(file->path, sizeof file->path, "%s%s%s", real,
+                 strcmp(real, "/") == 0 ? "" : "/", name) >= PATH_MAX)
         return sp_fail(reterr, SP_E_TRACE, "the trace's path is too long");
     return 0;
 }
@@ -42,29 +45,33 @@ static bool can_create(int folder, const char *name)
 {
     char fresh[NAME_MAX + 1];
     snprintf(fresh, sizeof fresh, "%.200s.%d", name, (int)getpid());
-    sp_auto_fd fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    sp_auto_fd fd =
+        openat(folder, fresh, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     return fd >= 0 && unlinkat(folder, fresh, 0) == 0;
 }
 
-int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file, struct sp_error *reterr)
+int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file,
+                       struct sp_error *reterr)
 {
     struct sp_trace_file file = {.fd = -1, .folder = -1};
     int code = open_folder(path, &file, reterr);
     struct stat st;
-    if (code == 0 && fstatat(file.folder, file.name, &st, 0) == 0 && !S_ISREG(st.st_mode))
-        code = sp_fail(reterr, SP_E_TRACE, "cannot write the trace '%.200s': it is %s", path,
-                       S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+    if (code == 0 && fstatat(file.folder, file.name, &st, 0) == 0 &&
+        !S_ISREG(st.st_mode))
+        code = sp_fail(reterr, SP_E_TRACE, "cannot write the trace '%.200s': it is %s",
+                       path, S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
     if (code == 0) {
         file.fd = openat(file.folder, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0666);
-        bool lacking = file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL ||
-                                       errno == ENOENT);
+        bool lacking = file.fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR ||
+                                       errno == EINVAL || errno == ENOENT);
         if (lacking && can_create(file.folder, file.name)) {
             for (size_t i = 0; i < PLACES && file.fd < 0; i++)
                 file.fd = open(other_places[i], O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
             file.elsewhere = true;
         }
         if (file.fd < 0)
-            code = sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", path);
+            code = sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
+                                 path);
     }
     if (code != 0) {
         sp_trace_file_release(&file);
@@ -100,7 +107,9 @@ static int copy_at(int fd, int folder, const char *name)
 static int swap_in(int folder, const char *fresh, const char *name)
 {
     if (renameat2(folder, fresh, folder, name, RENAME_EXCHANGE) != 0)
-        return errno == EINVAL || errno == ENOSYS ? renameat(folder, fresh, folder, name) : -1;
+        return errno == EINVAL || errno == ENOSYS
+                   ? renameat(folder, fresh, folder, name)
+                   : -1;
     if (unlinkat(folder, fresh, 0) == 0)
         return 0;
     char aside[NAME_MAX + 1];
@@ -108,7 +117,8 @@ static int swap_in(int folder, const char *fresh, const char *name)
     return renameat(folder, fresh, folder, aside);
 }
 
-static int put(const struct sp_trace_file *file, int folder, const char *name, bool copy)
+static int put(const struct sp_trace_file *file, int folder, const char *name,
+               bool copy)
 {
     return copy ? copy_at(file->fd, folder, name) : link_at(file->fd, folder, name);
 }
@@ -137,7 +147,8 @@ int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
 {
     if (place(file, file->folder, file->elsewhere) == 0)
         return 0;
-    (void)sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'", file->path);
+    (void)sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
+                        file->path);
     for (size_t i = 0; i < PLACES; i++) {
         sp_auto_fd folder = open(other_places[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (folder < 0 || place(file, folder, true) != 0)

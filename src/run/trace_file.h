@@ -10,8 +10,8 @@
 #include "base/error.h"
 
 struct sp_trace_file {
-    int fd;     /* O_TMPFILE; -1: no trace is kept */
-    int folder; /* of the destination, O_PATH */
+    int fd;         /* O_TMPFILE; -1: no trace is kept */
+    int folder;     /* of the destination, O_PATH */
     bool elsewhere; /* it lies on another file system and is copied at the end */
     char name[NAME_MAX + 1];
     char path[PATH_MAX]; /* absolute; after publishing, where it is */
@@ -25,7 +25,8 @@ int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file,
 /* Gives the file its name, in an older one's place. Whatever the guest put there meanwhile
  * (a folder, say) is moved aside. If the folder itself is gone, the trace goes to a temporary
  * folder, and `path` says where. */
-int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr) SP_MUST_CHECK;
+int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 void sp_trace_file_release(struct sp_trace_file *file);
 

@@ -28,8 +28,8 @@ static bool slot_body(const struct sp_ring_slot *slot, const struct slot_head *h
         return false;
     sp_copy_out(claim->bytes, slot->body, head->size);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
-    return __atomic_load_n(&slot->serial, __ATOMIC_RELAXED) == head->serial
-           && sp_claim_parse(claim, head->size);
+    return __atomic_load_n(&slot->serial, __ATOMIC_RELAXED) == head->serial &&
+           sp_claim_parse(claim, head->size);
 }
 
 static bool newer(uint32_t serial, uint32_t than)
@@ -37,15 +37,15 @@ static bool newer(uint32_t serial, uint32_t than)
     return (int32_t)(serial - than) > 0;
 }
 
-bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act, struct sp_claim *ret_claim)
+bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act,
+                 struct sp_claim *ret_claim)
 {
     struct slot_head best = {0};
     unsigned at = SP_SLOTS;
     for (unsigned i = 0; i < SP_SLOTS; i++) {
         struct slot_head head;
-        if (!slot_head(&lane->ring->slots[i], &head) || (tid != 0 && head.tid != tid)
-            || head.act != act
-            || head.serial == lane->taken[i])
+        if (!slot_head(&lane->ring->slots[i], &head) || (tid != 0 && head.tid != tid) ||
+            head.act != act || head.serial == lane->taken[i])
             continue;
         if (at == SP_SLOTS || newer(head.serial, best.serial)) {
             best = head;
@@ -67,16 +67,18 @@ bool sp_lane_lookup_end(struct sp_lane *lane, pid_t tid, uint64_t slot,
 {
     struct slot_head head;
     struct sp_claim claim;
-    if (slot >= SP_SLOTS || !slot_head(&lane->ring->slots[slot], &head) || head.tid != tid
-        || head.act != SP_ACT_LOOKUP || head.serial == lane->taken[slot]
-        || !slot_body(&lane->ring->slots[slot], &head, &claim))
+    if (slot >= SP_SLOTS || !slot_head(&lane->ring->slots[slot], &head) ||
+        head.tid != tid || head.act != SP_ACT_LOOKUP ||
+        head.serial == lane->taken[slot] ||
+        !slot_body(&lane->ring->slots[slot], &head, &claim))
         return false;
     lane->taken[slot] = head.serial;
     *ret_claim = claim;
     return true;
 }
 
-bool sp_lane_question(struct sp_lane *lane, enum sp_kind *ret_kind, struct sp_claim *ret_claim)
+bool sp_lane_question(struct sp_lane *lane, enum sp_kind *ret_kind,
+                      struct sp_claim *ret_claim)
 {
     struct sp_ring_event head;
     struct sp_claim claim;
@@ -101,7 +103,8 @@ static void text_put(char *to, size_t room, const char *text)
 void sp_lane_lookup_answer(struct sp_lane *lane, uint64_t slot, const char *text)
 {
     if (slot < SP_SLOTS)
-        text_put((char *)lane->ring->slots[slot].body, sizeof lane->ring->slots[slot].body, text);
+        text_put((char *)lane->ring->slots[slot].body,
+                 sizeof lane->ring->slots[slot].body, text);
 }
 
 void sp_lane_answer(struct sp_lane *lane, const char *text)

@@ -31,10 +31,12 @@ void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version)
     s->python_version = python_version;
     s->phase = SP_PHASE_RUNNING;
     s->begun_ns = sp_clock_ns();
-    sp_trace_begin(s->writer, SP_KIND_START, SP_LAYER_SUPERVISOR, 0, s->guest.pid, s->guest.pid);
+    sp_trace_begin(s->writer, SP_KIND_START, SP_LAYER_SUPERVISOR, 0, s->guest.pid,
+                   s->guest.pid);
     s->is->write_start(s->is->context, s->writer, python_version);
     sp_trace_end(s->writer);
-    sp_trace_flush(s->writer, true); /* from here on the file is a trace, whatever happens to us */
+    sp_trace_flush(s->writer,
+                   true); /* from here on the file is a trace, whatever happens to us */
     if (s->is->on_started != NULL)
         s->is->on_started(s->is->context, s->guest.pid);
 }
@@ -62,7 +64,8 @@ static struct sp_answer hello(struct sp_act_call *call)
         process->lane = NULL;
         return SP_REFUSE(ENOMEM);
     }
-    return (struct sp_answer){.kind = SP_ANSWER_GIVE, .value = fd, .close_on_exec = true};
+    return (struct sp_answer){
+        .kind = SP_ANSWER_GIVE, .value = fd, .close_on_exec = true};
 }
 
 /* The agent goes on at once; what it wrote so far is taken meanwhile. */
@@ -78,7 +81,8 @@ static struct sp_answer wait_for_room(struct sp_act_call *call)
     return SP_RETURN(0);
 }
 
-static void copy_text(const struct sp_claim *claim, enum sp_field field, char *to, size_t size)
+static void copy_text(const struct sp_claim *claim, enum sp_field field, char *to,
+                      size_t size)
 {
     size_t length = 0;
     const char *text = sp_claim_text(claim, field, &length);
@@ -95,8 +99,9 @@ static void copy_text(const struct sp_claim *claim, enum sp_field field, char *t
 static bool not_of_the_act(enum sp_field field, void *context)
 {
     (void)context;
-    return field == SP_FIELD_AT_FILE || field == SP_FIELD_AT_LINE || field == SP_FIELD_STACK ||
-           field == SP_FIELD_OPERATION || field == SP_FIELD_TARGET || field == SP_FIELD_FILE ||
+    return field == SP_FIELD_AT_FILE || field == SP_FIELD_AT_LINE ||
+           field == SP_FIELD_STACK || field == SP_FIELD_OPERATION ||
+           field == SP_FIELD_TARGET || field == SP_FIELD_FILE ||
            field == SP_FIELD_LINE || field == SP_FIELD_MESSAGE || field == SP_FIELD_OP;
 }
 
@@ -123,7 +128,8 @@ static void describe_address(const struct sp_claim *claim, char target[SP_TEXT_M
     int64_t port = sp_claim_number(claim, SP_FIELD_PORT, -1);
     copy_text(claim, SP_FIELD_ADDRESS, address, sizeof address);
     if (port < 0)
-        snprintf(target, SP_TEXT_MAX + 1, "%s", address[0] != '\0' ? address : "a socket");
+        snprintf(target, SP_TEXT_MAX + 1, "%s",
+                 address[0] != '\0' ? address : "a socket");
     else if (strchr(address, ':') != NULL)
         snprintf(target, SP_TEXT_MAX + 1, "[%s]:%lld", address, (long long)port);
     else
@@ -140,24 +146,25 @@ static void describe_socket(const struct sp_claim *claim, char target[SP_TEXT_MA
 }
 
 /* The agent's matcher says no and asks whether it is so. */
-static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_claim *claim,
-                  struct sp_denial *denial, char target[SP_TEXT_MAX + 1])
+static bool judge(struct sp_act_call *call, enum sp_kind kind,
+                  const struct sp_claim *claim, struct sp_denial *denial,
+                  char target[SP_TEXT_MAX + 1])
 {
     const struct sp_policy *policy = call->s->policy;
     if (kind == SP_KIND_IMPORT) {
         copy_text(claim, SP_FIELD_MODULE, target, SP_TEXT_MAX + 1);
-        denial->verdict =
-            sp_policy_import(policy, target, sp_claim_number(claim, SP_FIELD_DIRECT, 1) != 0);
+        denial->verdict = sp_policy_import(
+            policy, target, sp_claim_number(claim, SP_FIELD_DIRECT, 1) != 0);
         denial->category = "import";
         denial->operation = "import";
         return denial->verdict.action == SP_DENY;
     }
     char op[16];
     copy_text(claim, SP_FIELD_OP, op, sizeof op);
-    denial->operation = kind == SP_KIND_BIND            ? "bind"
-                        : kind == SP_KIND_SOCKET        ? "socket"
+    denial->operation = kind == SP_KIND_BIND          ? "bind"
+                        : kind == SP_KIND_SOCKET      ? "socket"
                         : strncmp(op, "send", 4) == 0 ? "send"
-                                                        : "connect";
+                                                      : "connect";
     if (kind == SP_KIND_SOCKET)
         describe_socket(claim, target);
     else
@@ -168,7 +175,8 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind, const struct sp_c
 }
 
 /* What the exception says. */
-static void full_sentence(const struct sp_explanation *explanation, char *to, size_t size)
+static void full_sentence(const struct sp_explanation *explanation, char *to,
+                          size_t size)
 {
     snprintf(to, size, "%s; %s", explanation->message, explanation->hint);
 }
@@ -198,8 +206,10 @@ static struct sp_answer ask(struct sp_act_call *call)
     struct sp_buffer members;
     sp_buffer_init(&members, 64u << 10);
     act_members(&claim, &members);
-    if (call->s->guest.listener < 0) /* the kernel has not shown us that it was asked at all */
-        sp_buffer_text(&members, members.size > 0 ? ",\"claim\":true" : "\"claim\":true");
+    if (call->s->guest.listener <
+        0) /* the kernel has not shown us that it was asked at all */
+        sp_buffer_text(&members,
+                       members.size > 0 ? ",\"claim\":true" : "\"claim\":true");
     denial.members = &members;
     sp_place_from_claim(&claim, &place);
     sp_record_denial(call, &denial, &place, &explanation);

@@ -53,8 +53,10 @@ static bool harmless_device(const struct stat *st)
     unsigned major_number = major(st->st_rdev);
     unsigned minor_number = minor(st->st_rdev);
     if (major_number == 1)
-        return minor_number == 3 || minor_number == 5 || (minor_number >= 7 && minor_number <= 9);
-    return (major_number == 5 && minor_number == 2) || (major_number >= 136 && major_number <= 143);
+        return minor_number == 3 || minor_number == 5 ||
+               (minor_number >= 7 && minor_number <= 9);
+    return (major_number == 5 && minor_number == 2) ||
+           (major_number >= 136 && major_number <= 143);
 }
 
 struct sp_answer sp_broker_deny(struct sp_act_call *call, const char *operation,
@@ -82,16 +84,16 @@ static struct sp_answer give(int fd, int flags)
 {
     if (fd < 0)
         return SP_REFUSE(errno);
-    return (struct sp_answer){.kind = SP_ANSWER_GIVE,
-                              .value = fd,
-                              .close_on_exec = (flags & O_CLOEXEC) != 0};
+    return (struct sp_answer){
+        .kind = SP_ANSWER_GIVE, .value = fd, .close_on_exec = (flags & O_CLOEXEC) != 0};
 }
 
 static int reopen(int object, int flags)
 {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", object);
-    return open(name, (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY);
+    return open(name,
+                (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY);
 }
 
 /* A FIFO without a reader cannot be waited for here: the open is tried once, as a non-blocking
@@ -109,8 +111,8 @@ static int reopen_fifo(int object, int flags)
 /* Settings of a process that it may write about itself and its kin. */
 static bool own_setting(const char *name)
 {
-    static const char *const names[] = {"comm", "oom_score_adj", "coredump_filter", "clear_refs",
-                                        "timerslack_ns"};
+    static const char *const names[] = {"comm", "oom_score_adj", "coredump_filter",
+                                        "clear_refs", "timerslack_ns"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i], name) == 0)
             return true;
@@ -118,8 +120,8 @@ static bool own_setting(const char *name)
 }
 
 /* /proc/PID/NAME, with `self` told by whom it means. false: it is no such path. */
-static bool process_file(const struct sp_act_call *call, const char *path, pid_t *ret_pid,
-                         const char **ret_name)
+static bool process_file(const struct sp_act_call *call, const char *path,
+                         pid_t *ret_pid, const char **ret_name)
 {
     static const char self[] = "/proc/self/";
     static const char thread_self[] = "/proc/thread-self/";
@@ -146,7 +148,8 @@ static bool magic_link(const char *name)
            strncmp(name, "task/", 5) == 0;
 }
 
-static struct sp_answer open_in_proc(struct sp_act_call *call, const struct sp_path *path, int flags)
+static struct sp_answer open_in_proc(struct sp_act_call *call,
+                                     const struct sp_path *path, int flags)
 {
     pid_t pid;
     const char *name;
@@ -158,11 +161,13 @@ static struct sp_answer open_in_proc(struct sp_act_call *call, const struct sp_p
     if (!own_setting(name) || !sp_tree_contains(pid))
         return sp_broker_deny(call, "open", path, EACCES);
     snprintf(own, sizeof own, "/proc/%d/%s", (int)pid, name);
-    return give(open(own, (flags & (O_ACCMODE | O_TRUNC)) | O_NOFOLLOW | O_CLOEXEC), flags);
+    return give(open(own, (flags & (O_ACCMODE | O_TRUNC)) | O_NOFOLLOW | O_CLOEXEC),
+                flags);
 }
 
-static struct sp_answer open_existing(struct sp_act_call *call, const struct sp_path *path,
-                                      int object, int flags, unsigned mode)
+static struct sp_answer open_existing(struct sp_act_call *call,
+                                      const struct sp_path *path, int object, int flags,
+                                      unsigned mode)
 {
     struct stat st;
     if (fstat(object, &st) != 0)
@@ -192,16 +197,17 @@ static struct sp_answer open_existing(struct sp_act_call *call, const struct sp_
 }
 
 /* What openat2 knows; the older calls ignore the rest. */
-#define KNOWN_FLAGS                                                                            \
-    (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT |         \
+#define KNOWN_FLAGS                                                                    \
+    (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT | \
      O_NOFOLLOW | O_NOATIME | O_DIRECTORY)
 
-static struct sp_answer create(struct sp_act_call *call, const struct sp_path *path, int flags,
-                               unsigned mode)
+static struct sp_answer create(struct sp_act_call *call, const struct sp_path *path,
+                               int flags, unsigned mode)
 {
     /* Non-blocking, in case a FIFO has come to stand there. */
     int fd = sp_guest_create((pid_t)call->n->pid, path->dirfd, path->asked,
-                             (flags & KNOWN_FLAGS) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, mode);
+                             (flags & KNOWN_FLAGS) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+                             mode);
     sp_auto_fd made = fd;
     struct stat st;
     if (fd < 0)
@@ -213,8 +219,8 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
     return give(sp_steal_fd(&made), flags);
 }
 
-struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *path, int flags,
-                                unsigned mode)
+struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *path,
+                                int flags, unsigned mode)
 {
     mode &= 07777u & ~sp_guest_umask((pid_t)call->n->pid);
     if (strncmp(path->text, "/proc/", 6) == 0)
@@ -229,8 +235,8 @@ struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *
     return SP_REFUSE(-object);
 }
 
-struct sp_answer sp_broker_truncate(struct sp_act_call *call, const struct sp_path *path,
-                                    int64_t size)
+struct sp_answer sp_broker_truncate(struct sp_act_call *call,
+                                    const struct sp_path *path, int64_t size)
 {
     sp_auto_fd object = sp_path_open(call, path, 0);
     struct stat st;
@@ -249,8 +255,9 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call, const struct sp_pa
 }
 
 /* Both folders, in the guest's context. Negative errno on failure. */
-static int open_folders(struct sp_act_call *call, const struct sp_path *from, const struct sp_path *to,
-                        int fds[2], char names[2][NAME_MAX + 2])
+static int open_folders(struct sp_act_call *call, const struct sp_path *from,
+                        const struct sp_path *to, int fds[2],
+                        char names[2][NAME_MAX + 2])
 {
     fds[0] = sp_path_open_folder(call, from, names[0]);
     fds[1] = fds[0] < 0 ? -1 : sp_path_open_folder(call, to, names[1]);

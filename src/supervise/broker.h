@@ -11,11 +11,11 @@
 #include "supervise/paths.h"
 
 /* An open with these flags (as the call had them; mode for O_CREAT). */
-struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *path, int flags,
-                                unsigned mode);
+struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *path,
+                                int flags, unsigned mode);
 
-struct sp_answer sp_broker_truncate(struct sp_act_call *call, const struct sp_path *path,
-                                    int64_t size);
+struct sp_answer sp_broker_truncate(struct sp_act_call *call,
+                                    const struct sp_path *path, int64_t size);
 
 /* rename (flags as renameat2) and link (flags as linkat) between two folders. */
 struct sp_answer sp_broker_rename(struct sp_act_call *call, const struct sp_path *from,

@@ -32,7 +32,8 @@ int sp_channel_make(struct sp_supervisor *s, int *ret_guest, struct sp_error *re
 }
 
 /* One message, its sender and the descriptor it brought (-1: none). */
-static ssize_t receive(int fd, struct request *ret_request, pid_t *ret_pid, int *ret_answer)
+static ssize_t receive(int fd, struct request *ret_request, pid_t *ret_pid,
+                       int *ret_answer)
 {
     union control control;
     struct iovec part = {ret_request, sizeof *ret_request};
@@ -45,7 +46,8 @@ static ssize_t receive(int fd, struct request *ret_request, pid_t *ret_pid, int 
     ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     if (n < 0)
         return n;
-    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL; c = CMSG_NXTHDR(&message, c)) {
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c != NULL;
+         c = CMSG_NXTHDR(&message, c)) {
         struct ucred sender;
         if (c->cmsg_level != SOL_SOCKET)
             continue;
@@ -92,7 +94,8 @@ bool sp_channel_take(struct sp_supervisor *s)
     struct seccomp_notif n_call = {.pid = (uint32_t)pid, .data = {.nr = SP_CALL_NR}};
     n_call.data.args[0] = request.operation;
     memcpy(&n_call.data.args[1], request.arguments, sizeof request.arguments);
-    struct sp_act_call call = {.s = s, .n = &n_call, .process = sp_notify_process(s, pid)};
+    struct sp_act_call call = {
+        .s = s, .n = &n_call, .process = sp_notify_process(s, pid)};
     if (call.process == NULL)
         return true;
     struct sp_answer answer = sp_act_agent(&call);

@@ -12,7 +12,8 @@
 struct sp_supervisor;
 
 /* Makes the pair: ours into s->channel, the guest's into *ret_guest. */
-int sp_channel_make(struct sp_supervisor *s, int *ret_guest, struct sp_error *reterr) SP_MUST_CHECK;
+int sp_channel_make(struct sp_supervisor *s, int *ret_guest, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 /* Takes one call and answers it. false when nobody is at the other end any more. */
 bool sp_channel_take(struct sp_supervisor *s);

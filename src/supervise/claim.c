@@ -32,20 +32,22 @@ bool sp_claim_parse(struct sp_claim *claim, size_t size)
             return false;
         memcpy(&head, claim->bytes + at, sizeof head);
         at += sizeof head;
-        if (head.size > size - at || head.size > SP_TEXT_MAX || !sp_field_key(head.field)
-            || (seen & (1ull << head.field)))
+        if (head.size > size - at || head.size > SP_TEXT_MAX ||
+            !sp_field_key(head.field) || (seen & (1ull << head.field)))
             return false;
         seen |= 1ull << head.field;
         struct sp_claim_field *f = &claim->fields[claim->count++];
         *f = (struct sp_claim_field){head.field, head.size, (uint32_t)at, 0};
-        if (sp_field_type(head.field) != SP_TYPE_TEXT && !parse_number(f, claim->bytes + at))
+        if (sp_field_type(head.field) != SP_TYPE_TEXT &&
+            !parse_number(f, claim->bytes + at))
             return false;
         at += head.size;
     }
     return true;
 }
 
-static const struct sp_claim_field *find(const struct sp_claim *claim, enum sp_field field)
+static const struct sp_claim_field *find(const struct sp_claim *claim,
+                                         enum sp_field field)
 {
     for (uint32_t i = 0; i < claim->count; i++)
         if (claim->fields[i].field == field)
@@ -53,7 +55,8 @@ static const struct sp_claim_field *find(const struct sp_claim *claim, enum sp_f
     return NULL;
 }
 
-const char *sp_claim_text(const struct sp_claim *claim, enum sp_field field, size_t *ret_size)
+const char *sp_claim_text(const struct sp_claim *claim, enum sp_field field,
+                          size_t *ret_size)
 {
     const struct sp_claim_field *f = find(claim, field);
     if (!f || sp_field_type(field) != SP_TYPE_TEXT)
@@ -62,7 +65,8 @@ const char *sp_claim_text(const struct sp_claim *claim, enum sp_field field, siz
     return (const char *)claim->bytes + f->offset;
 }
 
-int64_t sp_claim_number(const struct sp_claim *claim, enum sp_field field, int64_t otherwise)
+int64_t sp_claim_number(const struct sp_claim *claim, enum sp_field field,
+                        int64_t otherwise)
 {
     const struct sp_claim_field *f = find(claim, field);
     return f && sp_field_type(field) != SP_TYPE_TEXT ? f->number : otherwise;
@@ -73,7 +77,8 @@ static void write_at(const struct sp_claim *claim, const struct sp_claim_field *
 {
     char text[SP_TEXT_MAX + 24];
     const struct sp_claim_field *line = find(claim, SP_FIELD_AT_LINE);
-    struct sp_buffer b = {.data = text, .capacity = sizeof text, .size_max = sizeof text};
+    struct sp_buffer b = {
+        .data = text, .capacity = sizeof text, .size_max = sizeof text};
     sp_buffer_append(&b, claim->bytes + f->offset, f->size);
     if (line && line->number > 0) {
         sp_buffer_append(&b, ":", 1);

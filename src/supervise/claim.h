@@ -14,7 +14,7 @@
 struct sp_trace_writer;
 
 #define SP_CLAIM_FIELDS_MAX 24u
-#define SP_CLAIM_BYTES_MAX SP_ASK_BYTES
+#define SP_CLAIM_BYTES_MAX  SP_ASK_BYTES
 
 struct sp_claim_field {
     uint16_t field;  /* enum sp_field, valid */
@@ -26,7 +26,8 @@ struct sp_claim_field {
 struct sp_claim {
     uint32_t count;
     struct sp_claim_field fields[SP_CLAIM_FIELDS_MAX];
-    uint8_t bytes[SP_CLAIM_BYTES_MAX + 1]; /* the fields as they came; a NUL behind them */
+    uint8_t
+        bytes[SP_CLAIM_BYTES_MAX + 1]; /* the fields as they came; a NUL behind them */
 };
 
 /* Takes `size` bytes of fields that already lie in claim->bytes. False when malformed: too many
@@ -35,10 +36,12 @@ bool sp_claim_parse(struct sp_claim *claim, size_t size);
 
 /* Text of a field, *ret_size its bytes (may hold any byte, not terminated); NULL when the claim
  * has none. Valid as long as the claim. */
-const char *sp_claim_text(const struct sp_claim *claim, enum sp_field field, size_t *ret_size);
+const char *sp_claim_text(const struct sp_claim *claim, enum sp_field field,
+                          size_t *ret_size);
 
 /* Number of an INT or BOOL field, or `otherwise`. */
-int64_t sp_claim_number(const struct sp_claim *claim, enum sp_field field, int64_t otherwise);
+int64_t sp_claim_number(const struct sp_claim *claim, enum sp_field field,
+                        int64_t otherwise);
 
 /* Adds the claim's fields to the event that was begun, AT_FILE and AT_LINE as one `at`.
  * `skip` (may be NULL) is asked for each field; true leaves it out. */

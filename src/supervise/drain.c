@@ -5,19 +5,19 @@
 #include "supervise/lane_state.h"
 #include "trace/writer.h"
 
-#define RUN_MAX 4096u
+#define RUN_MAX     4096u
 #define CHUNK_WORDS 8192u /* after so many the agent is given the room back */
 #define TAMPERS_MAX 64u
-#define GAP_MAX_NS 4000000000u /* a longer pause begins a new run: `dt` has 32 bits */
+#define GAP_MAX_NS  4000000000u /* a longer pause begins a new run: `dt` has 32 bits */
 
 #define CALL_RETURN (1u << 31)
 #define CALL_RESUME (1u << 30)
 #define CALL_RAISED (1u << 29)
-#define CALL_ID (CALL_RAISED - 1)
+#define CALL_ID     (CALL_RAISED - 1)
 
 /* Of the drain that is going on; the supervisor has one thread. */
 static struct {
-    uint64_t t_ns; /* of the run's first entry */
+    uint64_t t_ns;      /* of the run's first entry */
     uint64_t gap_ticks; /* told by a TIME message, to be added to the next word's */
     uint32_t count;
     uint32_t raised_count;
@@ -40,29 +40,31 @@ static void run_flush(struct sp_lane *lane, struct sp_trace_writer *w)
     if (run.count == 0)
         return;
     sp_trace_run(w, &(struct sp_trace_run){
-        .t_ns = run.t_ns,
-        .pid = lane->pid,
-        .tid = lane->tid,
-        .count = run.count,
-        .ids = run.ids,
-        .dt = run.dt,
-        .raised = run.raised,
-        .raised_count = run.raised_count,
-        .resumed = run.resumed,
-        .resumed_count = run.resumed_count,
-    });
+                        .t_ns = run.t_ns,
+                        .pid = lane->pid,
+                        .tid = lane->tid,
+                        .count = run.count,
+                        .ids = run.ids,
+                        .dt = run.dt,
+                        .raised = run.raised,
+                        .raised_count = run.raised_count,
+                        .resumed = run.resumed,
+                        .resumed_count = run.resumed_count,
+                    });
     run.count = run.raised_count = run.resumed_count = 0;
 }
 
 /* The id's slow path: a function that the trace does not know yet, or one that is no function. */
-static __attribute__((noinline)) uint32_t id_new(struct sp_lane *lane, struct sp_trace_writer *w,
-                                                 uint32_t id)
+static __attribute__((noinline)) uint32_t id_new(struct sp_lane *lane,
+                                                 struct sp_trace_writer *w, uint32_t id)
 {
-    uint64_t t_ns = run.count ? run.t_ns : sp_ticks_at(&lane->lanes->ticks, lane->last_ticks);
+    uint64_t t_ns =
+        run.count ? run.t_ns : sp_ticks_at(&lane->lanes->ticks, lane->last_ticks);
     return sp_name_id(lane, w, id, t_ns);
 }
 
-static inline void call_word(struct sp_lane *lane, struct sp_trace_writer *w, uint64_t word)
+static inline void call_word(struct sp_lane *lane, struct sp_trace_writer *w,
+                             uint64_t word)
 {
     uint32_t what = (uint32_t)(word >> 32);
     uint64_t ticks = (uint32_t)word + run.gap_ticks;
@@ -116,7 +118,8 @@ static size_t start_size(const char *text, size_t size)
         if (characters++ == 200)
             return i;
     }
-    while (size > 0 && size == SP_LANE_START_BYTES && ((unsigned char)text[size - 1] & 0x80)) {
+    while (size > 0 && size == SP_LANE_START_BYTES &&
+           ((unsigned char)text[size - 1] & 0x80)) {
         unsigned char c = (unsigned char)text[--size];
         if (c >= 0xc0)
             break;
@@ -124,7 +127,8 @@ static size_t start_size(const char *text, size_t size)
     return size;
 }
 
-static void message_text(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+static void message_text(struct sp_lane *lane, struct sp_trace_writer *w,
+                         uint32_t words)
 {
     uint64_t size = words ? message.words[0] : 0;
     if (words == 0 || size > (uint64_t)(words - 1) * sizeof(uint64_t)) {
@@ -154,7 +158,8 @@ static void text_write(struct sp_lane *lane, struct sp_trace_writer *w)
     sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
     sp_trace_string(w, "digest", hex);
     sp_trace_uint(w, "size", lane->text_bytes);
-    sp_trace_text(w, "start", lane->text_start, start_size(lane->text_start, lane->text_start_bytes));
+    sp_trace_text(w, "start", lane->text_start,
+                  start_size(lane->text_start, lane->text_start_bytes));
     lane->text_open = false;
 }
 
@@ -166,13 +171,14 @@ static bool skip_text_fields(enum sp_field field, void *context)
 }
 
 /* Uses the copy in `message`. */
-static void message_event(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+static void message_event(struct sp_lane *lane, struct sp_trace_writer *w,
+                          uint32_t words)
 {
     const struct sp_ring_event *head = &message.event;
     static struct sp_claim claim;
     size_t room = words * sizeof(uint64_t);
-    if (room < sizeof *head || head->size > room - sizeof *head
-        || head->size > SP_CLAIM_BYTES_MAX || !sp_kind_from_ring(head->kind)) {
+    if (room < sizeof *head || head->size > room - sizeof *head ||
+        head->size > SP_CLAIM_BYTES_MAX || !sp_kind_from_ring(head->kind)) {
         sp_lane_flaw(lane, w, SP_FLAW_EVENT);
         return;
     }
@@ -203,14 +209,14 @@ static void fold_write(struct sp_lane *lane, struct sp_trace_writer *w,
     static struct sp_name caller;
     if (fold->count == 0 && fold->resumes == 0)
         return;
-    if (fold->callee == 0 || !sp_name_read(lane, fold->callee, &callee)
-        || (fold->caller != 0 && !sp_name_read(lane, fold->caller, &caller))) {
+    if (fold->callee == 0 || !sp_name_read(lane, fold->callee, &callee) ||
+        (fold->caller != 0 && !sp_name_read(lane, fold->caller, &caller))) {
         sp_lane_flaw(lane, w, SP_FLAW_FOLD);
         return;
     }
     const struct sp_ticks *ticks = &lane->lanes->ticks;
-    sp_trace_begin(w, SP_KIND_CALL, SP_LAYER_PYTHON, sp_ticks_at(ticks, UINT64_MAX), lane->pid,
-                   lane->pid);
+    sp_trace_begin(w, SP_KIND_CALL, SP_LAYER_PYTHON, sp_ticks_at(ticks, UINT64_MAX),
+                   lane->pid, lane->pid);
     sp_trace_text(w, "function", callee.name, callee.name_size);
     if (fold->caller != 0)
         sp_trace_text(w, "caller", caller.name, caller.name_size);
@@ -225,13 +231,15 @@ static void fold_write(struct sp_lane *lane, struct sp_trace_writer *w,
 }
 
 /* One call told by itself. A C function has no place of its own: the call's is given. */
-static void message_call(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+static void message_call(struct sp_lane *lane, struct sp_trace_writer *w,
+                         uint32_t words)
 {
     static struct sp_name callee;
     static struct sp_name caller;
     struct sp_ring_call call = message.call;
-    if (words != sizeof call / sizeof(uint64_t) || !sp_name_read(lane, call.callee, &callee)
-        || (call.caller != 0 && !sp_name_read(lane, call.caller, &caller))) {
+    if (words != sizeof call / sizeof(uint64_t) ||
+        !sp_name_read(lane, call.callee, &callee) ||
+        (call.caller != 0 && !sp_name_read(lane, call.caller, &caller))) {
         sp_lane_flaw(lane, w, SP_FLAW_FUNCTION);
         return;
     }
@@ -257,7 +265,8 @@ static void message_call(struct sp_lane *lane, struct sp_trace_writer *w, uint32
 }
 
 /* The agent's own word on an attempt; a guest that floods the trace with it is cut short. */
-static void message_tamper(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+static void message_tamper(struct sp_lane *lane, struct sp_trace_writer *w,
+                           uint32_t words)
 {
     char text[SP_TAMPER_TEXT_MAX];
     size_t size = words * sizeof(uint64_t);
@@ -269,12 +278,14 @@ static void message_tamper(struct sp_lane *lane, struct sp_trace_writer *w, uint
     memcpy(text, message.words, size);
     run_flush(lane, w);
     sp_trace_begin(w, SP_KIND_TAMPER, SP_LAYER_PYTHON,
-                   sp_ticks_at(&lane->lanes->ticks, lane->last_ticks), lane->pid, lane->tid);
+                   sp_ticks_at(&lane->lanes->ticks, lane->last_ticks), lane->pid,
+                   lane->tid);
     sp_trace_text(w, "what", text, strnlen(text, size));
     sp_trace_end(w);
 }
 
-static void message_fold(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t words)
+static void message_fold(struct sp_lane *lane, struct sp_trace_writer *w,
+                         uint32_t words)
 {
     if (words != sizeof(struct sp_ring_fold) / sizeof(uint64_t)) {
         sp_lane_flaw(lane, w, SP_FLAW_FOLD);
@@ -296,8 +307,8 @@ static void message_lost(struct sp_trace_writer *w)
     sp_trace_lost(w, message.words[0], reason);
 }
 
-static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t type,
-                           uint32_t words)
+static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w,
+                           uint32_t type, uint32_t words)
 {
     switch (type) {
     case SP_MSG_TIME:
@@ -356,8 +367,8 @@ static void side_drain(struct sp_lane *lane, struct sp_trace_writer *w, uint64_t
     while (lane->side_tail < head) {
         uint64_t word = lane->ring->side[lane->side_tail & (SP_SIDE_WORDS - 1)];
         uint32_t words = (uint32_t)word & 0xffffff;
-        if (word >> 24 != SP_MSG_EVENT
-            || !message_copy(lane->ring->side, SP_SIDE_WORDS, lane->side_tail, head, words)) {
+        if (word >> 24 != SP_MSG_EVENT || !message_copy(lane->ring->side, SP_SIDE_WORDS,
+                                                        lane->side_tail, head, words)) {
             sp_lane_flaw(lane, w, SP_FLAW_MESSAGE);
             lane->side_tail = head;
             break;
@@ -462,5 +473,6 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w)
     if (lost)
         sp_trace_lost(w, lost, "calls that found no room to be counted");
     if (lane->ids_lost)
-        sp_trace_lost(w, lane->ids_lost, "more functions in a run than their ids have room for");
+        sp_trace_lost(w, lane->ids_lost,
+                      "more functions in a run than their ids have room for");
 }

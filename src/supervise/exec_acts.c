@@ -11,7 +11,7 @@
 #include "supervise/record.h"
 #include "sys/guest.h"
 
-#define ARGV_MAX 256u
+#define ARGV_MAX   256u
 #define ARGV_BYTES 8192u
 
 /* argv as a JSON array, as it stands in the guest now: evidence, not proof, when threads race. */
@@ -24,7 +24,8 @@ static void argv_members(pid_t tid, uint64_t address, struct sp_buffer *members)
     sp_buffer_text(members, ",\"argv\":[");
     for (; address != 0; count++) {
         uint64_t pointer;
-        if (sp_guest_read(tid, address + count * sizeof pointer, &pointer, sizeof pointer) != 0 ||
+        if (sp_guest_read(tid, address + count * sizeof pointer, &pointer,
+                          sizeof pointer) != 0 ||
             pointer == 0)
             break;
         ssize_t n = sp_guest_text(tid, pointer, text, sizeof text);
@@ -43,7 +44,8 @@ static void argv_members(pid_t tid, uint64_t address, struct sp_buffer *members)
 
 /* The path that is asked for and what it leads to. false: it leads nowhere, the kernel will
  * say so. */
-static bool find_program(struct sp_act_call *call, int dirfd, const char *path, char found[PATH_MAX])
+static bool find_program(struct sp_act_call *call, int dirfd, const char *path,
+                         char found[PATH_MAX])
 {
     sp_auto_fd fd = sp_guest_open_path((pid_t)call->n->pid, dirfd, path, 0);
     char name[40];
@@ -105,7 +107,8 @@ struct sp_answer sp_act_exec(struct sp_act_call *call)
     if (!asked_path(call, &dirfd, asked))
         return SP_CONTINUE; /* the kernel cannot read it either */
     if (find_program(call, dirfd, asked, found))
-        note_pending(call, found, sp_act_arg(call, call->n->data.nr == SYS_execveat ? 2 : 1));
+        note_pending(call, found,
+                     sp_act_arg(call, call->n->data.nr == SYS_execveat ? 2 : 1));
     return SP_CONTINUE;
 }
 
@@ -115,6 +118,7 @@ void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool a
     if (!exec->waiting)
         return;
     exec->waiting = false;
+    s->replaced |= process->program;
     if (process->lane != NULL) {
         sp_lane_finish(process->lane, s->writer);
         sp_lane_free(process->lane);
@@ -138,11 +142,11 @@ void sp_exec_check(struct sp_supervisor *s, struct sp_process *process)
         process->exec.waiting = false; /* it failed: the same image goes on */
 }
 
-static void tell_exit(struct sp_supervisor *s, struct sp_process *process, int tid, int code,
-                      int signal)
+static void tell_exit(struct sp_supervisor *s, struct sp_process *process, int tid,
+                      int code, int signal)
 {
-    sp_trace_begin(s->writer, SP_KIND_EXIT, SP_LAYER_KERNEL, sp_supervisor_t(s), process->pid,
-                   tid);
+    sp_trace_begin(s->writer, SP_KIND_EXIT, SP_LAYER_KERNEL, sp_supervisor_t(s),
+                   process->pid, tid);
     if (signal != 0)
         sp_trace_int(s->writer, "signal", signal);
     else if (code >= 0)
@@ -174,7 +178,29 @@ static void flush_lookups(struct sp_supervisor *s, pid_t pid)
     }
 }
 
-void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int code, int signal)
+/* By the agent's word: whether the interpreter was finalised, and on whose demand. */
+static void note_way_out(struct sp_supervisor *s, const struct sp_process *process)
+{
+    if (s->replaced) {
+        s->exited_by = "exec";
+        return;
+    }
+    if (process->lane == NULL)
+        return;
+    switch (sp_lane_ended(process->lane)) {
+    case SP_ENDED_FINALIZED:
+        s->exited_by = "end";
+        break;
+    case SP_ENDED_SYSTEM_EXIT:
+        s->exited_by = "SystemExit";
+        break;
+    default:
+        s->exited_by = "os._exit";
+    }
+}
+
+void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int code,
+                      int signal)
 {
     flush_lookups(s, process->pid);
     if (process->lane != NULL) {
@@ -192,11 +218,11 @@ struct sp_answer sp_act_exit(struct sp_act_call *call)
     if (call->s->phase < SP_PHASE_RUNNING)
         return SP_CONTINUE;
     flush_lookups(call->s, process->pid);
+    if (process->program)
+        note_way_out(call->s, process);
     if (process->lane != NULL)
         sp_lane_finish(process->lane, call->s->writer);
     if (!process->exited)
         tell_exit(call->s, process, (int)call->n->pid, sp_act_int(call, 0) & 0xff, 0);
-    if (process->program)
-        call->s->exit_told = true;
     return SP_CONTINUE;
 }

@@ -102,7 +102,8 @@ static enum change became(const struct sp_files *files, const struct sp_file_not
     return same || S_ISCHR(ret_now->st_mode) ? CHANGE_NONE : CHANGE_CHANGED;
 }
 
-static void write_list(const struct sp_files *files, enum change wanted, struct sp_buffer *to)
+static void write_list(const struct sp_files *files, enum change wanted,
+                       struct sp_buffer *to)
 {
     sp_buffer_text(to, "[");
     for (uint32_t i = 0; i < files->count; i++) {
@@ -110,7 +111,8 @@ static void write_list(const struct sp_files *files, enum change wanted, struct 
         if (became(files, &files->items[i], &now) != wanted)
             continue;
         const char *path = files->texts.data + files->items[i].path;
-        sp_buffer_text(to, to->data[to->size - 1] == '[' ? "{\"path\":" : ",{\"path\":");
+        sp_buffer_text(to,
+                       to->data[to->size - 1] == '[' ? "{\"path\":" : ",{\"path\":");
         sp_json_string(to, path, strlen(path));
         if (wanted != CHANGE_DELETED && S_ISREG(now.st_mode)) {
             sp_json_key(to, "size");

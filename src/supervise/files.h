@@ -12,7 +12,7 @@
 
 #include "base/buffer.h"
 
-#define SP_FILES_MAX 4096u
+#define SP_FILES_MAX   4096u
 #define SP_FILES_BYTES (512u << 10) /* of their paths together */
 
 struct sp_file_note {

@@ -8,9 +8,11 @@
 #include "sys/guest.h"
 
 #define THREADS_MAX 1024u
-#define STEPS_MAX (4 * SP_FRAMES_MAX) /* frames looked at, those of no Python code included */
+#define STEPS_MAX                                                                      \
+    (4 * SP_FRAMES_MAX)    /* frames looked at, those of no Python code included */
 #define OBJECT_BYTES 1024u /* of a struct, as far as its fields of interest reach */
-#define PTHREAD_BYTES 1024u /* of the C library's struct of a thread: its tid lies in there */
+#define PTHREAD_BYTES                                                                  \
+    1024u /* of the C library's struct of a thread: its tid lies in there */
 
 #define OWNED_BY_C 3 /* FRAME_OWNED_BY_CSTACK, 3.12 on */
 
@@ -29,8 +31,9 @@ struct object {
 };
 
 /* Reads a struct up to the end of its farthest field. */
-static bool object_read(const struct walk *walk, uint64_t address, const uint16_t *offsets,
-                        size_t count, struct object *ret_object)
+static bool object_read(const struct walk *walk, uint64_t address,
+                        const uint16_t *offsets, size_t count,
+                        struct object *ret_object)
 {
     size_t size = 0;
     for (size_t i = 0; i < count; i++)
@@ -111,7 +114,8 @@ static void text_read(const struct walk *walk, uint64_t address, char *to, size_
     if (length > room - 1)
         length = room - 1;
     uint64_t at = address + (ascii ? l->unicode_ascii_data : l->unicode_compact_data);
-    if (length * width > sizeof data || sp_guest_read(walk->pid, at, data, length * width) < 0)
+    if (length * width > sizeof data ||
+        sp_guest_read(walk->pid, at, data, length * width) < 0)
         return;
     size_t size = 0;
     for (size_t i = 0; i < length; i++) {
@@ -154,7 +158,8 @@ static int line_read(const struct walk *walk, const struct object *code,
 
 /* ---- frames -------------------------------------------------------------------------------------------- */
 
-static bool frame_object(const struct walk *walk, uint64_t address, struct object *ret_frame)
+static bool frame_object(const struct walk *walk, uint64_t address,
+                         struct object *ret_frame)
 {
     const struct sp_ring_frames *l = walk->layout;
     const uint16_t offsets[] = {l->frame_back, l->frame_code, l->frame_instruction,
@@ -169,12 +174,14 @@ static bool frame_read(const struct walk *walk, const struct object *frame,
     const uint16_t offsets[] = {l->code_filename, l->code_name, l->code_qualname,
                                 l->code_firstlineno, l->code_linetable};
     struct object code;
-    if (walk->minor >= 12 && l->frame_owner && frame->bytes[l->frame_owner] >= OWNED_BY_C)
+    if (walk->minor >= 12 && l->frame_owner &&
+        frame->bytes[l->frame_owner] >= OWNED_BY_C)
         return false;
     if (!object_read(walk, field64(frame, l->frame_code), offsets, 5, &code))
         return false;
     uint16_t name = l->code_qualname ? l->code_qualname : l->code_name;
-    text_read(walk, field64(&code, l->code_filename), ret_frame->file, sizeof ret_frame->file);
+    text_read(walk, field64(&code, l->code_filename), ret_frame->file,
+              sizeof ret_frame->file);
     text_read(walk, field64(&code, name), ret_frame->name, sizeof ret_frame->name);
     if (ret_frame->file[0] == '\0')
         return false;
@@ -232,7 +239,9 @@ static uint64_t frame_of(const struct walk *walk, const struct object *thread)
     struct object cframe;
     if (!(l->flags & SP_FRAMES_CFRAME))
         return frame;
-    return object_read(walk, frame, offsets, 1, &cframe) ? field64(&cframe, l->cframe_frame) : 0;
+    return object_read(walk, frame, offsets, 1, &cframe)
+               ? field64(&cframe, l->cframe_frame)
+               : 0;
 }
 
 unsigned sp_frames_walk(const struct sp_ring_frames *layout, pid_t pid, pid_t tid,
@@ -242,8 +251,8 @@ unsigned sp_frames_walk(const struct sp_ring_frames *layout, pid_t pid, pid_t ti
     const uint16_t offsets[] = {layout->thread_next, layout->thread_native_id,
                                 layout->thread_ident, layout->thread_frame};
     uint64_t address = 0;
-    if (layout->version_hex >> 24 != 3
-        || sp_guest_read(pid, layout->threads_head, &address, sizeof address) < 0)
+    if (layout->version_hex >> 24 != 3 ||
+        sp_guest_read(pid, layout->threads_head, &address, sizeof address) < 0)
         return 0;
     if (max > SP_FRAMES_MAX)
         max = SP_FRAMES_MAX;

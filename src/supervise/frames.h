@@ -12,14 +12,16 @@
 
 #include "ring/ring.h"
 
-#define SP_FRAMES_MAX 64u
+#define SP_FRAMES_MAX     64u
 #define SP_FRAME_FILE_MAX 512u
 #define SP_FRAME_NAME_MAX 160u
 
 struct sp_frame {
     int line; /* 0: unknown */
-    char file[SP_FRAME_FILE_MAX]; /* UTF-8, cut at a character, NUL-terminated; may hold any */
-    char name[SP_FRAME_NAME_MAX]; /* character, so escape it. The qualified name from 3.11 on */
+    char file
+        [SP_FRAME_FILE_MAX]; /* UTF-8, cut at a character, NUL-terminated; may hold any */
+    char name
+        [SP_FRAME_NAME_MAX]; /* character, so escape it. The qualified name from 3.11 on */
 };
 
 /* Frames of thread `tid` of process `pid`, innermost first, at most `max` (and SP_FRAMES_MAX).

@@ -11,17 +11,19 @@
 #include "supervise/lane_state.h"
 #include "trace/writer.h"
 
-#define PAGE 4096u
+#define PAGE          4096u
 #define IDS_BYTES_MAX (3u << 20)
 
 /* Places of the parts, the same in every ring of a run. */
 #define CONFIG_OFFSET ((sizeof(struct sp_ring) + PAGE - 1) / PAGE * PAGE)
-#define ARENA_OFFSET (CONFIG_OFFSET + SP_CONFIG_BYTES)
-#define FOLDS_OFFSET (ARENA_OFFSET + SP_ARENA_BYTES)
-#define WORDS_OFFSET (FOLDS_OFFSET + SP_FOLDS_MAX * sizeof(struct sp_ring_fold))
+#define ARENA_OFFSET  (CONFIG_OFFSET + SP_CONFIG_BYTES)
+#define FOLDS_OFFSET  (ARENA_OFFSET + SP_ARENA_BYTES)
+#define WORDS_OFFSET  (FOLDS_OFFSET + SP_FOLDS_MAX * sizeof(struct sp_ring_fold))
 
-_Static_assert(SP_CONFIG_BYTES % PAGE == 0 && SP_ARENA_BYTES % PAGE == 0, "parts are whole pages");
-_Static_assert(SP_FOLDS_MAX * sizeof(struct sp_ring_fold) % PAGE == 0, "parts are whole pages");
+_Static_assert(SP_CONFIG_BYTES % PAGE == 0 && SP_ARENA_BYTES % PAGE == 0,
+               "parts are whole pages");
+_Static_assert(SP_FOLDS_MAX * sizeof(struct sp_ring_fold) % PAGE == 0,
+               "parts are whole pages");
 
 void sp_lanes_init(struct sp_lanes *lanes, uint64_t start_ns, enum sp_calls_level calls,
                    const void *config, size_t config_size)
@@ -52,7 +54,8 @@ static int ring_create(size_t bytes, struct sp_error *reterr)
 static void ring_fill(struct sp_lane *lane)
 {
     struct sp_ring *ring = lane->ring;
-    memcpy((uint8_t *)ring + CONFIG_OFFSET, lane->lanes->config, lane->lanes->config_size);
+    memcpy((uint8_t *)ring + CONFIG_OFFSET, lane->lanes->config,
+           lane->lanes->config_size);
     ring->lane = lane->number;
     ring->bytes = lane->ring_bytes;
     ring->config_offset = CONFIG_OFFSET;
@@ -82,7 +85,8 @@ int sp_lane_new(struct sp_lanes *lanes, uint32_t number, pid_t pid,
     sp_auto_fd fd = ring_create(lane->ring_bytes, reterr);
     int result = fd < 0 ? fd : 0;
     if (result == 0) {
-        lane->ring = mmap(NULL, lane->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        lane->ring =
+            mmap(NULL, lane->ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
         if (lane->ring == MAP_FAILED)
             result = sp_fail_errno(reterr, SP_E_HOST, "map shared memory");
     }
@@ -152,8 +156,10 @@ void sp_lane_flaw(struct sp_lane *lane, struct sp_trace_writer *w, enum sp_flaw 
 {
     static const char *const what[SP_FLAW_COUNT] = {
         [SP_FLAW_CURSOR] = "the ring's cursor claims more than the ring holds",
-        [SP_FLAW_MESSAGE] = "a message in the ring is longer than what was written, or of no kind",
-        [SP_FLAW_EVENT] = "an event in the ring is malformed or may not come from there",
+        [SP_FLAW_MESSAGE] =
+            "a message in the ring is longer than what was written, or of no kind",
+        [SP_FLAW_EVENT] =
+            "an event in the ring is malformed or may not come from there",
         [SP_FLAW_FUNCTION] = "a function in the ring has no sound description",
         [SP_FLAW_FOLD] = "a count of folded calls in the ring is malformed",
     };
@@ -165,4 +171,10 @@ void sp_lane_flaw(struct sp_lane *lane, struct sp_trace_writer *w, enum sp_flaw 
                    sp_ticks_at(&lane->lanes->ticks, UINT64_MAX), lane->pid, lane->pid);
     sp_trace_string(w, "what", what[flaw]);
     sp_trace_end(w);
+}
+
+enum sp_ended sp_lane_ended(const struct sp_lane *lane)
+{
+    uint32_t ended = __atomic_load_n(&lane->ring->ended, __ATOMIC_RELAXED);
+    return ended <= SP_ENDED_SYSTEM_EXIT ? (enum sp_ended)ended : SP_ENDED_NOT;
 }

@@ -62,6 +62,9 @@ pid_t sp_lane_pid(const struct sp_lane *lane);
 /* Whether the program itself has begun in this process (a claim). */
 bool sp_lane_started(const struct sp_lane *lane);
 
+/* How the interpreter came to its end (a claim; another value counts as NOT). */
+enum sp_ended sp_lane_ended(const struct sp_lane *lane);
+
 /* Writes what is in the ring as events: at most `words_max` words (0: all that were there when
  * the call began). Returns true when more is left. */
 bool sp_lane_drain(struct sp_lane *lane, struct sp_trace_writer *w, size_t words_max);
@@ -74,7 +77,8 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w);
  * taken.
  * It is taken by this call, but for SP_ACT_LOOKUP, which stands until sp_lane_lookup_end().
  * False when there is none; *ret_claim is then untouched. */
-bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act, struct sp_claim *ret_claim);
+bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act,
+                 struct sp_claim *ret_claim);
 
 /* The lookup in slot `slot` is over (SP_CALL_LOOKUP): its claim, once. False when the slot
  * holds none of that thread. */
@@ -85,7 +89,8 @@ bool sp_lane_lookup_end(struct sp_lane *lane, pid_t tid, uint64_t slot,
 void sp_lane_lookup_answer(struct sp_lane *lane, uint64_t slot, const char *text);
 
 /* The question in the ask area (SP_CALL_ASK). False when it is malformed: deny then. */
-bool sp_lane_question(struct sp_lane *lane, enum sp_kind *ret_kind, struct sp_claim *ret_claim);
+bool sp_lane_question(struct sp_lane *lane, enum sp_kind *ret_kind,
+                      struct sp_claim *ret_claim);
 /* The answer's text, cut to what the area holds; before the call is answered. */
 void sp_lane_answer(struct sp_lane *lane, const char *text);
 

@@ -51,7 +51,7 @@ struct sp_lane {
 
     bool finished;    /* nothing is written for it any more */
     uint32_t tampers; /* attempts that the agent told */
-    uint32_t flaws; /* set of enum sp_flaw already told */
+    uint32_t flaws;   /* set of enum sp_flaw already told */
     uint64_t flaws_count;
     uint32_t taken[SP_SLOTS]; /* serial of the act last taken from each slot */
 };
@@ -80,7 +80,8 @@ bool sp_name_read(const struct sp_lane *lane, uint32_t id, struct sp_name *ret_n
 
 /* The trace's id of the lane's function, given (and its `function` event written, stamped
  * t_ns) at first use; 0 when it has none and cannot get one. */
-uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id, uint64_t t_ns);
+uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id,
+                    uint64_t t_ns);
 
 /* Takes over what a forked child shares with its parent. */
 void sp_name_inherit(struct sp_lane *lane, const struct sp_lane *parent);

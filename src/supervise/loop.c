@@ -18,11 +18,14 @@
 #include "sys/listener.h"
 #include "sys/tree.h"
 
-#define DRAIN_INTERVAL_NS 100000000u  /* what agents wrote is taken at the latest after this */
-#define KILL_PATIENCE_NS 2000000000u  /* a process that does not die of SIGKILL hangs in the kernel */
-#define DELIVER_PATIENCE_NS 100000000u /* after a wall limit, for a caller that does not read */
-#define OUTPUT_TEXT_MAX (1u << 20)     /* of printed text in the trace */
-#define OUTPUT_EVENTS_MAX 4096u
+#define DRAIN_INTERVAL_NS                                                              \
+    100000000u /* what agents wrote is taken at the latest after this */
+#define KILL_PATIENCE_NS                                                               \
+    2000000000u /* a process that does not die of SIGKILL hangs in the kernel */
+#define DELIVER_PATIENCE_NS                                                            \
+    100000000u /* after a wall limit, for a caller that does not read */
+#define OUTPUT_TEXT_MAX     (1u << 20) /* of printed text in the trace */
+#define OUTPUT_EVENTS_MAX   4096u
 #define EXCEPTION_BYTES_MAX (256u << 10)
 
 /* What an epoll event is about, where it is neither a stream nor a process. */
@@ -37,7 +40,8 @@ static struct sp_supervisor the_supervisor;
 
 const char *sp_status_name(enum sp_status status)
 {
-    static const char *const names[] = {"ok", "error", "signal", "timeout", "cancelled"};
+    static const char *const names[] = {"ok", "error", "signal", "timeout",
+                                        "cancelled"};
     return names[status];
 }
 
@@ -59,7 +63,8 @@ static void on_output(void *context, int number, const char *data, size_t size)
     struct sp_supervisor *s = context;
     if (s->phase < SP_PHASE_RUNNING)
         return;
-    if (s->output_told_bytes + size > OUTPUT_TEXT_MAX || s->output_told >= OUTPUT_EVENTS_MAX) {
+    if (s->output_told_bytes + size > OUTPUT_TEXT_MAX ||
+        s->output_told >= OUTPUT_EVENTS_MAX) {
         sp_trace_lost(s->writer, 1, "more output than the trace keeps");
         return;
     }
@@ -68,7 +73,8 @@ static void on_output(void *context, int number, const char *data, size_t size)
     s->output_told_bytes += size;
     sp_trace_begin(s->writer, SP_KIND_OUTPUT, SP_LAYER_SUPERVISOR, sp_supervisor_t(s),
                    s->guest.pid, s->guest.pid);
-    static const char *const names[SP_STREAMS] = {"stdin", "stdout", "stderr", "terminal"};
+    static const char *const names[SP_STREAMS] = {"stdin", "stdout", "stderr",
+                                                  "terminal"};
     sp_trace_string(s->writer, "stream", names[number]);
     sp_trace_uint(s->writer, "size", size);
     sp_trace_text(s->writer, "text", data, size);
@@ -135,7 +141,8 @@ static void reap_program(struct sp_supervisor *s)
     s->reaped = true;
     struct sp_process *process = sp_processes_find(&s->processes, s->guest.pid);
     if (process != NULL)
-        sp_process_ended(s, process, WIFEXITED(s->wait_status) ? WEXITSTATUS(s->wait_status) : -1,
+        sp_process_ended(s, process,
+                         WIFEXITED(s->wait_status) ? WEXITSTATUS(s->wait_status) : -1,
                          WIFSIGNALED(s->wait_status) ? WTERMSIG(s->wait_status) : 0);
 }
 
@@ -144,7 +151,7 @@ static int time_left_ms(const struct sp_supervisor *s)
     uint64_t now = sp_clock_ns();
     uint64_t wait = DRAIN_INTERVAL_NS;
     if (s->deadline_ns != 0)
-        wait = s->deadline_ns <= now               ? 0
+        wait = s->deadline_ns <= now         ? 0
                : s->deadline_ns - now < wait ? s->deadline_ns - now
                                              : wait;
     return (int)((wait + 999999) / 1000000);
@@ -154,8 +161,8 @@ static int time_left_ms(const struct sp_supervisor *s)
 static void reap_strangers(struct sp_supervisor *s)
 {
     siginfo_t info = {0};
-    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0 &&
-           info.si_pid != s->guest.pid &&
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid != 0 && info.si_pid != s->guest.pid &&
            sp_processes_find(&s->processes, info.si_pid) == NULL) {
         waitpid(info.si_pid, NULL, WNOHANG);
         info.si_pid = 0;
@@ -264,6 +271,40 @@ static void deliver(struct sp_supervisor *s)
     }
 }
 
+/* The wall limit was reached: an event, and a violation of the caller's own setting. */
+static void tell_limit(struct sp_supervisor *s)
+{
+    struct sp_buffer members;
+    struct sp_buffer key;
+    char message[200];
+    uint64_t t = sp_supervisor_t(s);
+    if (s->phase < SP_PHASE_RUNNING)
+        return;
+    snprintf(message, sizeof message,
+             "the wall limit of %g s was reached: the run had taken %.3f s",
+             (double)s->is->timeout_ns / 1e9, (double)t / 1e9);
+    sp_trace_begin(s->writer, SP_KIND_LIMIT, SP_LAYER_SUPERVISOR, t, s->guest.pid,
+                   s->guest.pid);
+    sp_trace_string(s->writer, "limit", "wall");
+    sp_trace_uint(s->writer, "value_ns", s->is->timeout_ns);
+    sp_trace_uint(s->writer, "measured_ns", t);
+    sp_trace_end(s->writer);
+    sp_buffer_init(&members, 8192);
+    sp_buffer_init(&key, 64);
+    sp_buffer_text(&key, "wall");
+    sp_member_text(&members, "category", "limits");
+    sp_member_text(&members, "operation", "wall");
+    sp_member_text(&members, "target", "the run");
+    sp_member_text(&members, "rule", "limits.wall");
+    sp_member_text(&members, "action", "stop");
+    sp_member_text(&members, "message", message);
+    sp_member_text(&members, "hint", "a longer --timeout lets it go on");
+    sp_violations_add(&s->violations, s->writer, SP_LAYER_SUPERVISOR, t, s->guest.pid,
+                      s->guest.pid, &key, &members);
+    sp_buffer_release(&members);
+    sp_buffer_release(&key);
+}
+
 /* Nothing of the run outlives it. */
 static void end_everything(struct sp_supervisor *s)
 {
@@ -274,9 +315,12 @@ static void end_everything(struct sp_supervisor *s)
         else if (started)
             sp_supervisor_begin(s, 0);
     }
-    s->phase = s->phase < SP_PHASE_RUNNING ? s->phase : SP_PHASE_ENDING;
     drain_all(s);
-    if (!sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, on_killed, s) && s->failure.code == 0)
+    if (s->timed_out)
+        tell_limit(s);
+    s->phase = s->phase < SP_PHASE_RUNNING ? s->phase : SP_PHASE_ENDING;
+    if (!sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, on_killed, s) &&
+        s->failure.code == 0)
         (void)sp_fail(&s->failure, SP_E_HOST, "a process of the run cannot be killed");
     sp_processes_each(&s->processes, end_process, s);
     deliver(s);
@@ -303,16 +347,19 @@ static void judge_end(const struct sp_supervisor *s, struct sp_outcome *o)
         o->signal = WTERMSIG(s->wait_status);
         o->exit_code = 128 + o->signal;
         o->exited_by = "signal";
-        snprintf(o->reason, sizeof o->reason, "the program was ended by signal %d (%s)", o->signal,
-                 strsignal(o->signal));
+        snprintf(o->reason, sizeof o->reason, "the program was ended by signal %d (%s)",
+                 o->signal, strsignal(o->signal));
     } else {
         o->exit_code = WEXITSTATUS(s->wait_status);
         o->status = o->exit_code == 0 ? SP_STATUS_OK : SP_STATUS_ERROR;
-        snprintf(o->reason, sizeof o->reason, "the program ended with exit code %d", o->exit_code);
+        o->exited_by = s->exited_by;
+        snprintf(o->reason, sizeof o->reason, "the program ended with exit code %d",
+                 o->exit_code);
     }
 }
 
-static void take_stream(struct sp_supervisor *s, int number, struct sp_stream_outcome *to)
+static void take_stream(struct sp_supervisor *s, int number,
+                        struct sp_stream_outcome *to)
 {
     struct sp_stream *stream = s->relay.streams[number];
     *to = (struct sp_stream_outcome){.captured = -1};
@@ -333,11 +380,13 @@ static void write_end(struct sp_supervisor *s, const struct sp_outcome *o)
     sp_trace_int(w, "exit_code", o->exit_code);
     if (o->signal != 0)
         sp_trace_int(w, "signal", o->signal);
+    sp_trace_string(w, "exited_by", o->exited_by);
     sp_trace_string(w, "reason", o->reason);
     sp_trace_uint(w, "wall_ns", o->wall_ns);
-    sp_trace_uint(w, "cpu_ns",
-                  (uint64_t)(o->usage.ru_utime.tv_sec + o->usage.ru_stime.tv_sec) * 1000000000u +
-                      (uint64_t)(o->usage.ru_utime.tv_usec + o->usage.ru_stime.tv_usec) * 1000u);
+    sp_trace_uint(
+        w, "cpu_ns",
+        (uint64_t)(o->usage.ru_utime.tv_sec + o->usage.ru_stime.tv_sec) * 1000000000u +
+            (uint64_t)(o->usage.ru_utime.tv_usec + o->usage.ru_stime.tv_usec) * 1000u);
     sp_trace_uint(w, "peak_memory_bytes", (uint64_t)o->usage.ru_maxrss * 1024u);
     sp_trace_uint(w, "stdout_bytes", o->streams[0].total_bytes);
     sp_trace_uint(w, "stderr_bytes", o->streams[1].total_bytes);
@@ -358,8 +407,8 @@ static void fill_outcome(struct sp_supervisor *s, struct sp_outcome *o)
     sp_buffer_init(&o->exception, s->exception.size + 1);
     sp_buffer_append(&o->exception, s->exception.data, s->exception.size);
     sp_violations_write(&s->violations, &o->violations);
-    o->violation_count = (uint32_t)(s->violations.total > UINT32_MAX ? UINT32_MAX
-                                                                    : s->violations.total);
+    o->violation_count =
+        (uint32_t)(s->violations.total > UINT32_MAX ? UINT32_MAX : s->violations.total);
     sp_files_write(&s->files, &o->files);
 }
 
@@ -379,7 +428,8 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     s->signal_fd = signalfd(-1, is->signals, SFD_CLOEXEC | SFD_NONBLOCK);
     if (s->epoll < 0 || s->signal_fd < 0)
         return sp_fail_errno(reterr, SP_E_HOST, "cannot watch the program");
-    int code = sp_relay_open(&s->relay, is->stdio, is->capture, is->capture_max, reterr);
+    int code =
+        sp_relay_open(&s->relay, is->stdio, is->capture, is->capture_max, reterr);
     if (code != 0)
         return code;
     s->relay.on_output = on_output;
@@ -402,17 +452,22 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     sp_relay_start(&s->relay, s->epoll);
     if (s->guest.listener >= 0)
         sp_listener_wake_locally(s->guest.listener);
-    if (!watch(s, s->guest.listener, &listener_ready) || !watch(s, s->guest.pidfd, &guest_ready) ||
-        !watch(s, s->signal_fd, &signal_ready) || !watch(s, is->control, &control_ready) ||
-        !watch(s, s->channel, &channel_ready))
+    if (!watch(s, s->guest.listener, &listener_ready) ||
+        !watch(s, s->guest.pidfd, &guest_ready) ||
+        !watch(s, s->signal_fd, &signal_ready) ||
+        !watch(s, is->control, &control_ready) || !watch(s, s->channel, &channel_ready))
         return sp_fail_errno(reterr, SP_E_HOST, "cannot watch the program");
     return 0;
 }
 
 static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
 {
-    *s = (struct sp_supervisor){.is = is, .policy = is->policy, .writer = is->writer,
-                                .epoll = -1, .signal_fd = -1, .channel = -1};
+    *s = (struct sp_supervisor){.is = is,
+                                .policy = is->policy,
+                                .writer = is->writer,
+                                .epoll = -1,
+                                .signal_fd = -1,
+                                .channel = -1};
     s->guest = (struct sp_guest){.pidfd = -1, .listener = -1};
     for (int i = 0; i < 3; i++)
         s->relay.guest[i] = -1;
@@ -460,12 +515,13 @@ void sp_supervise_line(const char *line, size_t size)
                      (size_t)((stack != NULL ? stack : line + size - 1) - from));
     if (stack != NULL) {
         sp_buffer_text(&s->exception, ",\"traceback\":");
-        sp_buffer_append(&s->exception, stack + 9, (size_t)(line + size - 1 - stack) - 9);
+        sp_buffer_append(&s->exception, stack + 9,
+                         (size_t)(line + size - 1 - stack) - 9);
     }
 }
 
-int sp_supervise(const struct sp_supervision *supervision, struct sp_outcome *ret_outcome,
-                 struct sp_error *reterr)
+int sp_supervise(const struct sp_supervision *supervision,
+                 struct sp_outcome *ret_outcome, struct sp_error *reterr)
 {
     struct sp_supervisor *s = &the_supervisor;
     prepare(s, supervision);

@@ -92,7 +92,8 @@ static void function_write(struct sp_lane *lane, struct sp_trace_writer *w, uint
     sp_trace_end(w);
 }
 
-uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id, uint64_t t_ns)
+uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id,
+                    uint64_t t_ns)
 {
     if (id < lane->ids_size && lane->ids[id] != 0)
         return lane->ids[id];
@@ -100,7 +101,8 @@ uint32_t sp_name_id(struct sp_lane *lane, struct sp_trace_writer *w, uint32_t id
         sp_lane_flaw(lane, w, SP_FLAW_FUNCTION);
         return 0;
     }
-    if ((id >= lane->ids_size && !ids_grow(lane, id)) || lane->lanes->function_last == INT32_MAX) {
+    if ((id >= lane->ids_size && !ids_grow(lane, id)) ||
+        lane->lanes->function_last == INT32_MAX) {
         lane->ids_lost++;
         return 0;
     }

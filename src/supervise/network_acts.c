@@ -52,10 +52,11 @@ static const char *family_name(int family)
     static const struct {
         int number;
         const char *name;
-    } names[] = {{AF_UNSPEC, "unspec"}, {AF_UNIX, "unix"},       {AF_INET, "inet"},
-                 {AF_INET6, "inet6"},   {AF_NETLINK, "netlink"}, {AF_PACKET, "packet"},
-                 {AF_VSOCK, "vsock"},   {AF_ALG, "alg"},         {AF_BLUETOOTH, "bluetooth"},
-                 {AF_CAN, "can"},       {AF_TIPC, "tipc"},       {AF_XDP, "xdp"}};
+    } names[] = {
+        {AF_UNSPEC, "unspec"}, {AF_UNIX, "unix"},       {AF_INET, "inet"},
+        {AF_INET6, "inet6"},   {AF_NETLINK, "netlink"}, {AF_PACKET, "packet"},
+        {AF_VSOCK, "vsock"},   {AF_ALG, "alg"},         {AF_BLUETOOTH, "bluetooth"},
+        {AF_CAN, "can"},       {AF_TIPC, "tipc"},       {AF_XDP, "xdp"}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (names[i].number == family)
             return names[i].name;
@@ -64,9 +65,10 @@ static const char *family_name(int family)
 
 static const char *type_name(int type)
 {
-    static const char *const names[] = {"0",         "stream",    "dgram", "raw", "rdm",
-                                        "seqpacket", "dccp"};
-    return TYPE(type) < (int)(sizeof names / sizeof *names) ? names[TYPE(type)] : "other";
+    static const char *const names[] = {"0",   "stream",    "dgram", "raw",
+                                        "rdm", "seqpacket", "dccp"};
+    return TYPE(type) < (int)(sizeof names / sizeof *names) ? names[TYPE(type)]
+                                                            : "other";
 }
 
 static void describe(struct address *a)
@@ -80,7 +82,8 @@ static void describe(struct address *a)
         inet_ntop(AF_INET6, &a->raw.in6.sin6_addr, a->host, sizeof a->host);
         a->port = ntohs(a->raw.in6.sin6_port);
         snprintf(a->text, sizeof a->text, "[%s]:%d", a->host, a->port);
-    } else if (a->family == AF_UNIX && a->size > offsetof(struct sockaddr_un, sun_path)) {
+    } else if (a->family == AF_UNIX &&
+               a->size > offsetof(struct sockaddr_un, sun_path)) {
         size_t n = a->size - offsetof(struct sockaddr_un, sun_path);
         const char *path = a->raw.un.sun_path;
         if (path[0] == '\0')
@@ -99,7 +102,8 @@ static bool read_address(struct sp_act_call *call, uint64_t from, uint64_t size,
     int length = (int)(uint32_t)size;
     if (length < (int)sizeof(sa_family_t) || length > (int)sizeof ret_address->raw)
         return false;
-    if (sp_guest_read((pid_t)call->n->pid, from, &ret_address->raw, (size_t)length) != 0)
+    if (sp_guest_read((pid_t)call->n->pid, from, &ret_address->raw, (size_t)length) !=
+        0)
         return false;
     ret_address->size = (socklen_t)length;
     ret_address->family = ret_address->raw.sa.sa_family;
@@ -132,7 +136,8 @@ static bool belongs_to_lookup(struct sp_act_call *call, const char *operation,
     if (a != NULL && a->family == AF_UNIX && strstr(a->text, "/nscd/") == NULL &&
         strstr(a->text, "/systemd/") == NULL && strstr(a->text, "/nss/") == NULL)
         return false;
-    struct sp_lookup *lookup = sp_lookups_note(&call->s->lookups, call->process->pid, tid);
+    struct sp_lookup *lookup =
+        sp_lookups_note(&call->s->lookups, call->process->pid, tid);
     if (lookup == NULL)
         return false;
     if (a != NULL && connects && !lookup->tried && a->host[0] != '\0') {
@@ -143,8 +148,9 @@ static bool belongs_to_lookup(struct sp_act_call *call, const char *operation,
     return true;
 }
 
-static struct sp_answer deny(struct sp_act_call *call, enum sp_act act, const char *operation,
-                             const char *target, const struct address *a, int err)
+static struct sp_answer deny(struct sp_act_call *call, enum sp_act act,
+                             const char *operation, const char *target,
+                             const struct address *a, int err)
 {
     struct sp_place place;
     struct sp_buffer members;
@@ -153,7 +159,8 @@ static struct sp_answer deny(struct sp_act_call *call, enum sp_act act, const ch
     sp_buffer_init(&members, 64u << 10);
     if (a != NULL)
         address_members(a, &members);
-    sp_place_find(call, act, a != NULL && a->host[0] != '\0' ? a->host : NULL, &place, NULL);
+    sp_place_find(call, act, a != NULL && a->host[0] != '\0' ? a->host : NULL, &place,
+                  NULL);
     struct sp_denial denial = {.category = "network",
                                .operation = operation,
                                .target = target,
@@ -168,13 +175,14 @@ static struct sp_answer deny(struct sp_act_call *call, enum sp_act act, const ch
     return SP_REFUSE(err);
 }
 
-static void record(struct sp_act_call *call, enum sp_kind kind, enum sp_act act, const char *op,
-                   const struct address *a, const char *args)
+static void record(struct sp_act_call *call, enum sp_kind kind, enum sp_act act,
+                   const char *op, const struct address *a, const char *args)
 {
     struct sp_place place;
     struct sp_buffer members;
     sp_buffer_init(&members, 64u << 10);
-    sp_place_find(call, act, a != NULL && a->host[0] != '\0' ? a->host : NULL, &place, NULL);
+    sp_place_find(call, act, a != NULL && a->host[0] != '\0' ? a->host : NULL, &place,
+                  NULL);
     sp_member_text(&members, "op", op);
     if (a != NULL)
         address_members(a, &members);
@@ -207,7 +215,8 @@ static void record_socket(struct sp_act_call *call)
     sp_buffer_release(&members);
 }
 
-static struct sp_answer deny_socket(struct sp_act_call *call, const char *operation, int err)
+static struct sp_answer deny_socket(struct sp_act_call *call, const char *operation,
+                                    int err)
 {
     char target[60];
     snprintf(target, sizeof target, "%s %s", family_name(sp_act_int(call, 0)),
@@ -241,7 +250,8 @@ static struct sp_answer stand_in(struct sp_act_call *call, int type)
 
 static struct sp_answer make_unix(struct sp_act_call *call, int type)
 {
-    int made = sp_sockets_make(&call->s->sockets, type & ~SOCK_CLOEXEC, sp_act_int(call, 2));
+    int made =
+        sp_sockets_make(&call->s->sockets, type & ~SOCK_CLOEXEC, sp_act_int(call, 2));
     if (made >= 0)
         record_socket(call);
     return give(made, type);
@@ -255,20 +265,23 @@ struct sp_answer sp_act_socket(struct sp_act_call *call)
     bool inet = domain == AF_INET || domain == AF_INET6;
     bool route = domain == AF_NETLINK && protocol == 0;
     if (!(inet || domain == AF_UNIX || route) || (inet && TYPE(type) == SOCK_RAW))
-        return deny_socket(call, "socket", domain == AF_NETLINK ? EACCES : EAFNOSUPPORT);
+        return deny_socket(call, "socket",
+                           domain == AF_NETLINK ? EACCES : EAFNOSUPPORT);
     if (inet && (protocol == IPPROTO_MPTCP || protocol == IPPROTO_SCTP))
         return deny_socket(call, "socket", EPROTONOSUPPORT);
     if (!call->s->policy->network_denied) {
         record_socket(call);
         return SP_CONTINUE;
     }
-    if (domain == AF_UNIX && (TYPE(type) == SOCK_STREAM || TYPE(type) == SOCK_SEQPACKET))
+    if (domain == AF_UNIX &&
+        (TYPE(type) == SOCK_STREAM || TYPE(type) == SOCK_SEQPACKET))
         return make_unix(call, type);
     if (inet && TYPE(type) == SOCK_STREAM) {
         record_socket(call); /* inert until connect, bind or listen */
         return SP_CONTINUE;
     }
-    if (inet && TYPE(type) == SOCK_DGRAM && (protocol == 0 || protocol == IPPROTO_UDP)) {
+    if (inet && TYPE(type) == SOCK_DGRAM &&
+        (protocol == 0 || protocol == IPPROTO_UDP)) {
         record_socket(call);
         return stand_in(call, type);
     }
@@ -297,7 +310,8 @@ static struct sp_answer connect_unix(struct sp_act_call *call, const struct addr
                              : SP_REFUSE(-fd);
     int result;
     if (a->raw.un.sun_path[0] == '\0') {
-        result = sp_sockets_connect_abstract(&call->s->sockets, fd, &a->raw.un, a->size);
+        result =
+            sp_sockets_connect_abstract(&call->s->sockets, fd, &a->raw.un, a->size);
     } else {
         sp_auto_fd object = sp_guest_open_path(tid, AT_FDCWD, a->text, 0);
         result = object < 0 ? object
@@ -369,7 +383,8 @@ struct sp_answer sp_act_listen(struct sp_act_call *call)
 static bool message_address(struct sp_act_call *call, struct address *ret_address)
 {
     struct msghdr header;
-    if (sp_guest_read((pid_t)call->n->pid, sp_act_arg(call, 1), &header, sizeof header) != 0)
+    if (sp_guest_read((pid_t)call->n->pid, sp_act_arg(call, 1), &header,
+                      sizeof header) != 0)
         return false;
     return read_address(call, (uint64_t)(uintptr_t)header.msg_name, header.msg_namelen,
                         ret_address);
@@ -382,11 +397,13 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
     int flags = sp_act_int(call, 3);
     if (call->n->data.nr == SYS_sendmsg)
         flags = sp_act_int(call, 2);
-    bool readable = to ? read_address(call, sp_act_arg(call, 4), sp_act_arg(call, 5), &a)
-                       : message_address(call, &a);
+    bool readable =
+        to ? read_address(call, sp_act_arg(call, 4), sp_act_arg(call, 5), &a)
+           : message_address(call, &a);
     const char *target = readable ? a.text : "an address";
     if ((flags & MSG_FASTOPEN) != 0)
-        return deny(call, SP_ACT_CONNECT, "send", target, readable ? &a : NULL, EOPNOTSUPP);
+        return deny(call, SP_ACT_CONNECT, "send", target, readable ? &a : NULL,
+                    EOPNOTSUPP);
     if (!call->s->policy->network_denied) {
         if (readable)
             record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "send", &a, "observed");
@@ -406,8 +423,10 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
 struct sp_answer sp_act_setsockopt(struct sp_act_call *call)
 {
     if (sp_act_int(call, 1) != IPPROTO_TCP)
-        return sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid, sp_act_int(call, 0))
+        return sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid,
+                                      sp_act_int(call, 0))
                    ? SP_RETURN(0)
                    : SP_CONTINUE;
-    return deny(call, SP_ACT_SOCKET, "setsockopt", "TCP_FASTOPEN_CONNECT", NULL, ENOPROTOOPT);
+    return deny(call, SP_ACT_SOCKET, "setsockopt", "TCP_FASTOPEN_CONNECT", NULL,
+                ENOPROTOOPT);
 }

@@ -112,8 +112,8 @@ static void tell_fork(struct sp_supervisor *s, const struct sp_process *process)
     struct sp_process *parent = sp_processes_find(&s->processes, process->parent);
     if (parent != NULL && parent->lane != NULL)
         sp_lane_drain(parent->lane, s->writer, 0);
-    sp_trace_begin(s->writer, SP_KIND_FORK, SP_LAYER_KERNEL, sp_supervisor_t(s), process->pid,
-                   process->pid);
+    sp_trace_begin(s->writer, SP_KIND_FORK, SP_LAYER_KERNEL, sp_supervisor_t(s),
+                   process->pid, process->pid);
     sp_trace_int(s->writer, "parent", process->parent);
     sp_trace_int(s->writer, "child", process->pid);
     sp_trace_end(s->writer);
@@ -130,7 +130,8 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
     process = sp_processes_find(&s->processes, ids.pid);
     if (process == NULL) {
         int pidfd = (int)syscall(SYS_pidfd_open, ids.pid, 0);
-        process = sp_processes_add(&s->processes, ids.pid, ids.parent, ids.start_ticks, pidfd);
+        process = sp_processes_add(&s->processes, ids.pid, ids.parent, ids.start_ticks,
+                                   pidfd);
         if (process == NULL) {
             if (pidfd >= 0)
                 close(pidfd);
@@ -188,16 +189,18 @@ static bool out_of_turn(struct sp_supervisor *s, const struct sp_act_call *call)
 
 void sp_supervisor_fail_agent(struct sp_supervisor *s)
 {
-    (void)sp_fail(&s->failure, SP_E_HOST,
-                  "the interpreter '%.300s' has no agent: it did not report in (sandpit doctor "
-                  "lists the agents; to run without one: --allow-degraded agent)",
-                  s->is->launch->path);
+    (void)sp_fail(
+        &s->failure, SP_E_HOST,
+        "the interpreter '%.300s' has no agent: it did not report in (sandpit doctor "
+        "lists the agents; to run without one: --allow-degraded agent)",
+        s->is->launch->path);
     sp_error_what(&s->failure, "agent");
 }
 
 static void debug(const struct sp_act_call *call, const struct sp_answer *answer)
 {
-    static const char *const kinds[] = {"continue", "return", "refuse", "give", "answered"};
+    static const char *const kinds[] = {"continue", "return", "refuse", "give",
+                                        "answered"};
     dprintf(STDERR_FILENO, "sandpit: [%d] call %d -> %s %lld\n", (int)call->n->pid,
             call->n->data.nr, kinds[answer->kind], (long long)answer->value);
 }
@@ -208,7 +211,8 @@ bool sp_notify(struct sp_supervisor *s)
     int result = sp_listener_receive(s->guest.listener, &n);
     if (result != 0)
         return result == -EAGAIN;
-    struct sp_act_call call = {.s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid)};
+    struct sp_act_call call = {
+        .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid)};
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
         answer(s, n.id, SP_REFUSE(EAGAIN));

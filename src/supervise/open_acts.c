@@ -19,11 +19,12 @@ static void flags_text(int flags, char *to, size_t size)
     static const struct {
         int bit;
         const char *name;
-    } names[] = {{O_CREAT, "O_CREAT"},       {O_EXCL, "O_EXCL"},     {O_TRUNC, "O_TRUNC"},
-                 {O_APPEND, "O_APPEND"},     {O_NONBLOCK, "O_NONBLOCK"},
-                 {O_CLOEXEC, "O_CLOEXEC"},   {O_NOFOLLOW, "O_NOFOLLOW"},
-                 {O_PATH, "O_PATH"}};
-    static const char *const access_names[] = {"O_RDONLY", "O_WRONLY", "O_RDWR", "O_ACCMODE"};
+    } names[] = {{O_CREAT, "O_CREAT"},       {O_EXCL, "O_EXCL"},
+                 {O_TRUNC, "O_TRUNC"},       {O_APPEND, "O_APPEND"},
+                 {O_NONBLOCK, "O_NONBLOCK"}, {O_CLOEXEC, "O_CLOEXEC"},
+                 {O_NOFOLLOW, "O_NOFOLLOW"}, {O_PATH, "O_PATH"}};
+    static const char *const access_names[] = {"O_RDONLY", "O_WRONLY", "O_RDWR",
+                                               "O_ACCMODE"};
     size_t n = (size_t)snprintf(to, size, "%s", access_names[flags & O_ACCMODE]);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if ((flags & names[i].bit) != 0)
@@ -45,10 +46,11 @@ static struct open_call decode(const struct sp_act_call *call)
 {
 #ifdef SYS_open
     if (call->n->data.nr == SYS_open)
-        return (struct open_call){AT_FDCWD, sp_act_arg(call, 0), (unsigned)sp_act_int(call, 2),
-                                  sp_act_int(call, 1)};
+        return (struct open_call){AT_FDCWD, sp_act_arg(call, 0),
+                                  (unsigned)sp_act_int(call, 2), sp_act_int(call, 1)};
     if (call->n->data.nr == SYS_creat)
-        return (struct open_call){AT_FDCWD, sp_act_arg(call, 0), (unsigned)sp_act_int(call, 1),
+        return (struct open_call){AT_FDCWD, sp_act_arg(call, 0),
+                                  (unsigned)sp_act_int(call, 1),
                                   O_WRONLY | O_CREAT | O_TRUNC};
 #endif
     return (struct open_call){sp_act_int(call, 0), sp_act_arg(call, 1),
@@ -88,14 +90,16 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
     bool changes = creates || (open.flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool follow = (open.flags & O_NOFOLLOW) == 0 &&
                   (open.flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
-    if (!sp_path_read(call, open.dirfd, open.path, follow, &path) || path.asked[0] == '\0')
+    if (!sp_path_read(call, open.dirfd, open.path, follow, &path) ||
+        path.asked[0] == '\0')
         return SP_CONTINUE; /* the kernel refuses it as well: EFAULT, ENOENT */
     /* Such a file runs with its owner's rights when somebody outside starts it. */
     if (creates && (open.mode & (S_ISUID | S_ISGID)) != 0)
         return sp_broker_deny(call, "open", &path, EPERM);
     if (changes && (open.flags & O_TMPFILE) != O_TMPFILE)
         sp_files_note(&call->s->files, path.text);
-    bool whole_truncation = call->s->is->truncation_guarded || (open.flags & O_TRUNC) == 0;
+    bool whole_truncation =
+        call->s->is->truncation_guarded || (open.flags & O_TRUNC) == 0;
     struct sp_answer answer = SP_CONTINUE;
     if (changes && (open.flags & O_PATH) == 0 && call->s->is->writes_guarded &&
         !(sp_path_writable(call->s, &path) && whole_truncation))

@@ -18,7 +18,7 @@
 #include "supervise/record.h"
 
 #define NONE (-1)
-#define CWD (-2)
+#define CWD  (-2)
 
 /* Which arguments of a call name what. */
 struct path_call {
@@ -27,8 +27,8 @@ struct path_call {
     int8_t dirfd; /* argument number of the folder's descriptor; CWD */
     int8_t path;  /* argument number of the path; NONE: `dirfd` is the object itself */
     int8_t to_dirfd;
-    int8_t to;    /* second path, NONE */
-    int8_t mode;  /* argument with permission bits, NONE */
+    int8_t to;   /* second path, NONE */
+    int8_t mode; /* argument with permission bits, NONE */
 };
 
 static const struct path_call path_calls[] = {
@@ -77,7 +77,8 @@ static const struct path_call path_calls[] = {
 static bool dangerous_mode(const struct path_call *p, uint64_t mode)
 {
     bool node = strcmp(p->op, "mknod") == 0 && (S_ISCHR(mode) || S_ISBLK(mode));
-    bool set_id = (mode & S_ISUID) != 0 || ((mode & S_ISGID) != 0 && strcmp(p->op, "mkdir") != 0);
+    bool set_id =
+        (mode & S_ISUID) != 0 || ((mode & S_ISGID) != 0 && strcmp(p->op, "mkdir") != 0);
     return node || set_id;
 }
 
@@ -117,7 +118,8 @@ static int folder_argument(const struct sp_act_call *call, int8_t argument)
     return argument == CWD ? AT_FDCWD : sp_act_int(call, argument);
 }
 
-static bool read_path(struct sp_act_call *call, int8_t dirfd, int8_t path, struct sp_path *ret_path)
+static bool read_path(struct sp_act_call *call, int8_t dirfd, int8_t path,
+                      struct sp_path *ret_path)
 {
     return sp_path_read(call, folder_argument(call, dirfd),
                         path == NONE ? 0 : sp_act_arg(call, path), false, ret_path);
@@ -130,7 +132,8 @@ static bool domain_refuses(const struct sp_supervisor *s, const struct sp_path *
 {
     if (!s->is->writes_guarded)
         return false;
-    return !s->is->moves_granted || sp_path_writable(s, from) != sp_path_writable(s, to);
+    return !s->is->moves_granted ||
+           sp_path_writable(s, from) != sp_path_writable(s, to);
 }
 
 static struct sp_answer decide(struct sp_act_call *call, const struct path_call *p,
@@ -144,8 +147,8 @@ static struct sp_answer decide(struct sp_act_call *call, const struct path_call 
     if (p->to == NONE || !domain_refuses(s, path, to))
         return SP_CONTINUE;
     if (strcmp(p->op, "rename") == 0)
-        return sp_broker_rename(call, path, to,
-                                nr == SYS_renameat2 ? (unsigned)sp_act_int(call, 4) : 0);
+        return sp_broker_rename(
+            call, path, to, nr == SYS_renameat2 ? (unsigned)sp_act_int(call, 4) : 0);
     return sp_broker_link(call, path, to, nr == SYS_linkat ? sp_act_int(call, 4) : 0);
 }
 

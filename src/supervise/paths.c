@@ -25,7 +25,8 @@ static void as_written(pid_t tid, int dirfd, const char *path, char to[PATH_MAX]
 {
     char base[PATH_MAX] = "";
     if (path[0] != '/')
-        (void)(dirfd == AT_FDCWD ? sp_guest_cwd(tid, base) : sp_guest_fd_path(tid, dirfd, base));
+        (void)(dirfd == AT_FDCWD ? sp_guest_cwd(tid, base)
+                                 : sp_guest_fd_path(tid, dirfd, base));
     size_t length = strlen(base);
     memcpy(to, base, length);
     if (length > 0 && length < PATH_MAX - 1)
@@ -73,7 +74,8 @@ bool sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool fo
     struct sp_path *path = ret_path;
     path->dirfd = dirfd;
     path->asked[0] = '\0';
-    if (address != 0 && sp_guest_text(tid, address, path->asked, sizeof path->asked) < 0)
+    if (address != 0 &&
+        sp_guest_text(tid, address, path->asked, sizeof path->asked) < 0)
         return false;
     if (path->asked[0] == '\0')
         return sp_guest_fd_path(tid, dirfd, path->text);

@@ -35,10 +35,13 @@ struct sp_process *sp_processes_of_thread(struct sp_processes *p, pid_t tid)
     unsigned slot = (unsigned)tid % SP_TID_CACHE;
     if (p->threads[slot].tid != tid || p->threads[slot].process == NULL)
         return NULL;
-    return still_thread_of(tid, p->threads[slot].process->pid) ? p->threads[slot].process : NULL;
+    return still_thread_of(tid, p->threads[slot].process->pid)
+               ? p->threads[slot].process
+               : NULL;
 }
 
-void sp_processes_note_thread(struct sp_processes *p, pid_t tid, struct sp_process *process)
+void sp_processes_note_thread(struct sp_processes *p, pid_t tid,
+                              struct sp_process *process)
 {
     if (tid == process->pid)
         return;
@@ -83,7 +86,8 @@ void sp_processes_remove(struct sp_processes *p, struct sp_process *process)
 }
 
 void sp_processes_each(struct sp_processes *p,
-                       void (*each)(void *context, struct sp_process *process), void *context)
+                       void (*each)(void *context, struct sp_process *process),
+                       void *context)
 {
     for (unsigned i = 0; i < SP_PROCESS_BUCKETS; i++)
         for (struct sp_process *at = p->buckets[i], *next; at != NULL; at = next) {

@@ -32,13 +32,13 @@ struct sp_process {
     int pidfd;
     struct sp_lane *lane; /* NULL: no agent in it */
     struct sp_pending_exec exec;
-    bool exited;          /* its exit event is written */
-    bool program;         /* the first one */
+    bool exited;             /* its exit event is written */
+    bool program;            /* the first one */
     struct sp_process *next; /* in the same bucket */
 };
 
 #define SP_PROCESS_BUCKETS 256u
-#define SP_TID_CACHE 64u
+#define SP_TID_CACHE       64u
 
 struct sp_processes {
     struct sp_process *buckets[SP_PROCESS_BUCKETS];
@@ -56,13 +56,15 @@ struct sp_process *sp_processes_find(struct sp_processes *p, pid_t pid);
 /* Adds one; NULL when there are too many or memory is out. Takes the pidfd (may be -1). */
 struct sp_process *sp_processes_add(struct sp_processes *p, pid_t pid, pid_t parent,
                                     uint64_t start_ticks, int pidfd);
-void sp_processes_note_thread(struct sp_processes *p, pid_t tid, struct sp_process *process);
+void sp_processes_note_thread(struct sp_processes *p, pid_t tid,
+                              struct sp_process *process);
 
 /* Forgets it, closing its pidfd; its lane must have been freed. */
 void sp_processes_remove(struct sp_processes *p, struct sp_process *process);
 
 /* Calls `each` for every process; it may remove the one it is given. */
 void sp_processes_each(struct sp_processes *p,
-                       void (*each)(void *context, struct sp_process *process), void *context);
+                       void (*each)(void *context, struct sp_process *process),
+                       void *context);
 
 #endif

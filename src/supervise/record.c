@@ -7,7 +7,7 @@
 #include "supervise/frames.h"
 
 /* Sixteen frames with every byte escaped; the act's own fields beside them. */
-#define STACK_MAX (128u << 10)
+#define STACK_MAX   (128u << 10)
 #define MEMBERS_MAX (512u << 10)
 
 static void member(struct sp_buffer *members, const char *key)
@@ -44,7 +44,8 @@ static bool reviewed(const struct sp_supervisor *s, const char *file)
     return true;
 }
 
-static void stack_line(struct sp_buffer *stack, const char *file, int line, const char *name)
+static void stack_line(struct sp_buffer *stack, const char *file, int line,
+                       const char *name)
 {
     char text[sizeof(struct sp_frame) + 16];
     snprintf(text, sizeof text, "%s:%d %s", file, line, name);
@@ -93,8 +94,8 @@ static void place_from_frames(struct sp_act_call *call, struct sp_place *place)
     place->native = true;
     if (call->process->lane == NULL || !sp_lane_frames(call->process->lane, &layout))
         return;
-    unsigned count = sp_frames_walk(&layout, call->process->pid, (pid_t)call->n->pid, frames,
-                                    sizeof frames / sizeof *frames);
+    unsigned count = sp_frames_walk(&layout, call->process->pid, (pid_t)call->n->pid,
+                                    frames, sizeof frames / sizeof *frames);
     for (unsigned i = 0; i < count; i++) {
         stack_line(&place->stack, frames[i].file, frames[i].line, frames[i].name);
         if (place->known || !reviewed(call->s, frames[i].file))
@@ -124,12 +125,14 @@ static bool speaks_of(const struct sp_claim *claim, const char *text)
 
 /* Who announced the act: the thread itself, or, for a child between vfork and exec, a thread of
  * its parent. */
-static struct sp_lane *announcing_lane(struct sp_act_call *call, enum sp_act act, pid_t *ret_tid)
+static struct sp_lane *announcing_lane(struct sp_act_call *call, enum sp_act act,
+                                       pid_t *ret_tid)
 {
     *ret_tid = (pid_t)call->n->pid;
     if (call->process->lane != NULL || act != SP_ACT_PROCESS)
         return call->process->lane;
-    struct sp_process *parent = sp_processes_find(&call->s->processes, call->process->parent);
+    struct sp_process *parent =
+        sp_processes_find(&call->s->processes, call->process->parent);
     *ret_tid = 0;
     return parent != NULL ? parent->lane : NULL;
 }
@@ -172,8 +175,8 @@ void sp_record_begin(struct sp_act_call *call, enum sp_kind kind)
     struct sp_supervisor *s = call->s;
     if (call->process->lane != NULL)
         sp_lane_drain(call->process->lane, s->writer, 0);
-    sp_trace_begin(s->writer, kind, SP_LAYER_KERNEL, sp_supervisor_t(s), call->process->pid,
-                   (int)call->n->pid);
+    sp_trace_begin(s->writer, kind, SP_LAYER_KERNEL, sp_supervisor_t(s),
+                   call->process->pid, (int)call->n->pid);
 }
 
 struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
@@ -184,7 +187,8 @@ struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
 }
 
 static void denial_members(const struct sp_denial *denial, const struct sp_place *place,
-                           const struct sp_explanation *explanation, struct sp_buffer *members)
+                           const struct sp_explanation *explanation,
+                           struct sp_buffer *members)
 {
     const struct sp_verdict *v = &denial->verdict;
     sp_member_text(members, "category", denial->category);
@@ -217,7 +221,8 @@ static void denial_members(const struct sp_denial *denial, const struct sp_place
 /* Under a policy that only traces, what is refused nonetheless is told as an attempt on what
  * every policy protects, and is no violation. */
 void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
-                      const struct sp_place *place, struct sp_explanation *ret_explanation)
+                      const struct sp_place *place,
+                      struct sp_explanation *ret_explanation)
 {
     struct sp_supervisor *s = call->s;
     call->denied = true;
@@ -230,14 +235,14 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
     sp_buffer_init(&key, MEMBERS_MAX);
     denial_members(denial, place, &explanation, &members);
     sp_buffer_format(&key, "%s\n%s\n%s\n%s:%d", denial->operation, denial->verdict.rule,
-                     denial->sameness != NULL ? denial->sameness : denial->target, place->file,
-                     place->line);
+                     denial->sameness != NULL ? denial->sameness : denial->target,
+                     place->file, place->line);
     if (call->process->lane != NULL)
         sp_lane_drain(call->process->lane, s->writer, 0);
     if (denial->verdict.expected)
         sp_buffer_text(&members, ",\"expected\":true");
-    sp_violations_add(denial->verdict.expected ? &s->refusals : &s->violations, s->writer,
-                      denial->layer, sp_supervisor_t(s), call->process->pid,
+    sp_violations_add(denial->verdict.expected ? &s->refusals : &s->violations,
+                      s->writer, denial->layer, sp_supervisor_t(s), call->process->pid,
                       (int)call->n->pid, &key, &members);
     sp_buffer_release(&members);
     sp_buffer_release(&key);

@@ -42,7 +42,8 @@ struct sp_denial {
 /* Writes a denial as a violation, or as what was refused under a policy that only traces.
  * *ret_explanation (may be NULL) gets the sentence. */
 void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
-                      const struct sp_place *place, struct sp_explanation *ret_explanation);
+                      const struct sp_place *place,
+                      struct sp_explanation *ret_explanation);
 
 /* The verdict for what no policy allows. */
 struct sp_verdict sp_verdict_always(const struct sp_policy *policy);

@@ -30,8 +30,8 @@ static struct sp_stream *stream_new(int number)
 static bool passes_as_is(int fd)
 {
     struct stat st;
-    return fstat(fd, &st) == 0 &&
-           (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(fd)));
+    return fstat(fd, &st) == 0 && (S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) ||
+                                   (S_ISCHR(st.st_mode) && !isatty(fd)));
 }
 
 static void look_at_target(struct sp_stream *s)
@@ -128,21 +128,23 @@ static bool same_file(int a, int b)
            x.st_ino == y.st_ino && x.st_rdev == y.st_rdev;
 }
 
-int sp_relay_open(struct sp_relay *relay, const int stdio[3], bool capture, uint64_t capture_max,
-                  struct sp_error *reterr)
+int sp_relay_open(struct sp_relay *relay, const int stdio[3], bool capture,
+                  uint64_t capture_max, struct sp_error *reterr)
 {
     for (int i = 0; i < 3; i++)
         relay->guest[i] = -1;
     relay->terminal.master = relay->terminal.slave = -1;
     int bad = capture ? 0 : open_terminal(relay, stdio);
     if (bad == 0 && stdio[0] >= 0)
-        bad = !capture && sp_terminal_is(stdio, 0) ? open_terminal_input(relay, stdio[0])
-                                                   : open_input(relay, stdio[0]);
+        bad = !capture && sp_terminal_is(stdio, 0)
+                  ? open_terminal_input(relay, stdio[0])
+                  : open_input(relay, stdio[0]);
     for (int i = 1; i < 3 && bad == 0; i++) {
         if (stdio[i] < 0 && !capture)
             continue;
         if (!capture && sp_terminal_is(stdio, i)) {
-            bad = (relay->guest[i] = fcntl(relay->terminal.slave, F_DUPFD_CLOEXEC, 3)) < 0;
+            bad = (relay->guest[i] = fcntl(relay->terminal.slave, F_DUPFD_CLOEXEC, 3)) <
+                  0;
             continue;
         }
         /* Both into one file: one pipe, so that what is printed keeps its order. */
@@ -151,13 +153,15 @@ int sp_relay_open(struct sp_relay *relay, const int stdio[3], bool capture, uint
         else
             bad = open_output(relay, i, stdio[i], capture, capture_max);
     }
-    return bad != 0 ? sp_fail_errno(reterr, SP_E_HOST, "cannot make pipes for the program") : 0;
+    return bad != 0
+               ? sp_fail_errno(reterr, SP_E_HOST, "cannot make pipes for the program")
+               : 0;
 }
 
 /* An end that is not waited for is taken out altogether: a hang-up would be told again and
  * again. */
-static void watch(const struct sp_relay *relay, struct sp_stream *s, int fd, uint32_t events,
-                  bool *watched)
+static void watch(const struct sp_relay *relay, struct sp_stream *s, int fd,
+                  uint32_t events, bool *watched)
 {
     bool wanted = events != 0;
     if (fd < 0 || wanted == *watched)
@@ -312,7 +316,8 @@ void sp_relay_finish(struct sp_relay *relay)
 {
     for (int i = 1; i < SP_STREAMS; i++) {
         struct sp_stream *s = relay->streams[i];
-        for (size_t before = SIZE_MAX; s != NULL && !s->ended && s->total_bytes != before;) {
+        for (size_t before = SIZE_MAX;
+             s != NULL && !s->ended && s->total_bytes != before;) {
             before = s->total_bytes;
             pull(relay, s);
             push(relay, s);

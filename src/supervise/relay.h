@@ -15,22 +15,22 @@
 #include "base/error.h"
 #include "supervise/terminal.h"
 
-#define SP_RELAY_BYTES 65536u
-#define SP_STREAMS 4
+#define SP_RELAY_BYTES     65536u
+#define SP_STREAMS         4
 #define SP_STREAM_TERMINAL 3 /* all that appears on the guest's pseudo-terminal */
 
 /* One direction: what was read from `from` and is not yet written to `to`. */
 struct sp_stream {
     int from;
-    int to;           /* ours to close; -1: only captured */
-    bool to_waits;    /* `to` can be waited for (a pipe, socket or terminal) */
+    int to;        /* ours to close; -1: only captured */
+    bool to_waits; /* `to` can be waited for (a pipe, socket or terminal) */
     bool to_socket;
-    bool from_owned;  /* `from` is ours to close */
+    bool from_owned; /* `from` is ours to close */
     bool from_watched;
     bool to_watched;
-    bool ended;       /* nothing more will come from `from` */
-    int number;       /* 0, 1, 2, or SP_STREAM_TERMINAL */
-    int captured;     /* memfd, -1: none */
+    bool ended;   /* nothing more will come from `from` */
+    int number;   /* 0, 1, 2, or SP_STREAM_TERMINAL */
+    int captured; /* memfd, -1: none */
     uint64_t kept_bytes;
     uint64_t kept_max;
     uint64_t total_bytes;
@@ -43,7 +43,7 @@ struct sp_relay {
     struct sp_stream *streams[SP_STREAMS]; /* NULL: not relayed */
     struct sp_terminal terminal;
     int guest[3]; /* the guest's ends; -1: closed there */
-    int epoll;                    /* where the streams are watched */
+    int epoll;    /* where the streams are watched */
     /* Told of each piece that the guest printed. */
     void (*on_output)(void *context, int number, const char *data, size_t size);
     void *context;
@@ -51,8 +51,8 @@ struct sp_relay {
 
 /* Makes what the guest gets for the caller's `stdio` (-1: closed). `capture`: outputs are
  * kept, at most capture_max bytes each, and not passed on. */
-int sp_relay_open(struct sp_relay *relay, const int stdio[3], bool capture, uint64_t capture_max,
-                  struct sp_error *reterr) SP_MUST_CHECK;
+int sp_relay_open(struct sp_relay *relay, const int stdio[3], bool capture,
+                  uint64_t capture_max, struct sp_error *reterr) SP_MUST_CHECK;
 
 /* Closes the guest's ends in our table, once it has its own, and starts to watch ours in
  * `epoll`. Events carry the stream as data.ptr. */

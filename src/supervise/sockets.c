@@ -45,8 +45,8 @@ static void parse_socket(const struct nlmsghdr *header, struct diag_socket *ret_
 {
     const struct unix_diag_msg *m = NLMSG_DATA(header);
     int left = (int)(header->nlmsg_len - NLMSG_LENGTH(sizeof *m));
-    *ret_socket = (struct diag_socket){
-        .cookie = (uint64_t)m->udiag_cookie[1] << 32 | m->udiag_cookie[0]};
+    *ret_socket = (struct diag_socket){.cookie = (uint64_t)m->udiag_cookie[1] << 32 |
+                                                 m->udiag_cookie[0]};
     for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left);
          a = RTA_NEXT(a, left)) {
         if (a->rta_type == UNIX_DIAG_VFS) {
@@ -63,7 +63,8 @@ static void parse_socket(const struct nlmsghdr *header, struct diag_socket *ret_
 /* Calls `each` for every Unix socket of this network namespace. false when the kernel does not
  * tell. */
 static bool for_each_socket(struct sp_sockets *sockets,
-                            void (*each)(void *context, const struct diag_socket *socket),
+                            void (*each)(void *context,
+                                         const struct diag_socket *socket),
                             void *context)
 {
     static char text[32768] __attribute__((aligned(8)));
@@ -152,7 +153,8 @@ static int make(struct sp_sockets *sockets, int type, int protocol, bool stand_i
     sp_auto_fd fd = socket(AF_UNIX, type | SOCK_CLOEXEC, protocol);
     if (fd < 0)
         return -errno;
-    struct sp_own_socket item = {.cookie = cookie_of(fd), .kept = -1, .stand_in = stand_in};
+    struct sp_own_socket item = {
+        .cookie = cookie_of(fd), .kept = -1, .stand_in = stand_in};
     struct stat st;
     if (item.cookie == 0 || fstat(fd, &st) != 0)
         return -EACCES;

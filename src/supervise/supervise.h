@@ -35,28 +35,30 @@ const char *sp_status_name(enum sp_status status);
 struct sp_supervision {
     const struct sp_policy *policy;
     struct sp_launch *launch; /* stdio is filled in by the supervisor */
-    const char *const *writable; /* canonical folders and files that the guest's domain lets it
+    const char *const
+        *writable; /* canonical folders and files that the guest's domain lets it
                                     write by itself */
     size_t writable_count;
-    bool writes_guarded;     /* the domain restricts writes at all (Landlock is there) */
+    bool writes_guarded; /* the domain restricts writes at all (Landlock is there) */
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
-    bool needs_agent;         /* a program whose agent does not report in ends the run */
-    bool keep_sockets;        /* no pidfd_getfd on this host */
+    bool needs_agent;        /* a program whose agent does not report in ends the run */
+    bool keep_sockets;       /* no pidfd_getfd on this host */
     enum sp_calls_level calls;
-    const void *config;             /* struct sp_ring_config, for the agents */
+    const void *config; /* struct sp_ring_config, for the agents */
     size_t config_size;
     struct sp_trace_writer *writer;
     uint64_t start_ns;   /* sp_clock_ns() at which the trace begins */
     uint64_t timeout_ns; /* 0: none */
     pid_t keeper;
-    const int *stdio;    /* the caller's 0, 1 and 2; -1: closed */
-    bool capture;        /* keep what the guest prints instead of passing it on */
+    const int *stdio;     /* the caller's 0, 1 and 2; -1: closed */
+    bool capture;         /* keep what the guest prints instead of passing it on */
     uint64_t capture_max; /* bytes a stream */
-    int control;         /* the API's socket, -1: none */
+    int control;          /* the API's socket, -1: none */
     bool debug;
     /* Writes the fields of the `start` record, which the supervisor has begun. */
-    void (*write_start)(void *context, struct sp_trace_writer *w, uint32_t python_version);
+    void (*write_start)(void *context, struct sp_trace_writer *w,
+                        uint32_t python_version);
     /* The program has begun (may be NULL). */
     void (*on_started)(void *context, pid_t pid);
     void *context;
@@ -88,8 +90,8 @@ struct sp_outcome {
 };
 
 /* Runs to the end. On failure (nothing was run, or an error of ours) the guest is gone too. */
-int sp_supervise(const struct sp_supervision *supervision, struct sp_outcome *ret_outcome,
-                 struct sp_error *reterr) SP_MUST_CHECK;
+int sp_supervise(const struct sp_supervision *supervision,
+                 struct sp_outcome *ret_outcome, struct sp_error *reterr) SP_MUST_CHECK;
 
 /* To be told of every line that the trace writer writes (its on_line). */
 void sp_supervise_line(const char *line, size_t size);

@@ -41,13 +41,14 @@ struct sp_supervisor {
     int signal_fd;
     int channel; /* where there is no listener; else -1 */
     enum sp_phase phase;
-    uint64_t begun_ns;      /* the program itself began, 0: not yet */
-    uint64_t deadline_ns;   /* of the wall limit, 0: none */
+    uint64_t begun_ns;    /* the program itself began, 0: not yet */
+    uint64_t deadline_ns; /* of the wall limit, 0: none */
     bool timed_out;
     bool cancelled;
     int cancel_signal;
     bool reaped;
-    bool exit_told;         /* the program's own exit_group was notified */
+    bool replaced;         /* the program became another one (exec) */
+    const char *exited_by; /* how the program came to its own end; NULL: not known */
     int wait_status;
     struct rusage usage;
     uint32_t python_version;
@@ -70,8 +71,8 @@ enum sp_answer_kind {
     SP_ANSWER_CONTINUE, /* the kernel does it */
     SP_ANSWER_RETURN,   /* not done; the call gives `value` */
     SP_ANSWER_REFUSE,   /* not done; the call fails with errno `value` */
-    SP_ANSWER_GIVE,     /* the call gives the descriptor `value` of ours, which is then closed */
-    SP_ANSWER_GONE,     /* already answered, or nobody waits any more */
+    SP_ANSWER_GIVE, /* the call gives the descriptor `value` of ours, which is then closed */
+    SP_ANSWER_GONE, /* already answered, or nobody waits any more */
 };
 
 struct sp_answer {
@@ -81,10 +82,10 @@ struct sp_answer {
     bool drain;         /* the process's lane, once the caller goes on */
 };
 
-#define SP_CONTINUE ((struct sp_answer){.kind = SP_ANSWER_CONTINUE})
+#define SP_CONTINUE  ((struct sp_answer){.kind = SP_ANSWER_CONTINUE})
 #define SP_RETURN(v) ((struct sp_answer){.kind = SP_ANSWER_RETURN, .value = (v)})
 #define SP_REFUSE(e) ((struct sp_answer){.kind = SP_ANSWER_REFUSE, .value = (e)})
-#define SP_GONE ((struct sp_answer){.kind = SP_ANSWER_GONE})
+#define SP_GONE      ((struct sp_answer){.kind = SP_ANSWER_GONE})
 
 static inline uint64_t sp_supervisor_t(const struct sp_supervisor *s)
 {
@@ -111,19 +112,19 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
 void sp_supervisor_fail_agent(struct sp_supervisor *s);
 
 /* The handlers, by family. Each decides one call. */
-struct sp_answer sp_act_agent(struct sp_act_call *call);    /* agent_acts.c */
-struct sp_answer sp_act_exec(struct sp_act_call *call);     /* exec_acts.c */
+struct sp_answer sp_act_agent(struct sp_act_call *call); /* agent_acts.c */
+struct sp_answer sp_act_exec(struct sp_act_call *call);  /* exec_acts.c */
 struct sp_answer sp_act_exit(struct sp_act_call *call);
-struct sp_answer sp_act_open(struct sp_act_call *call);     /* open_acts.c */
-struct sp_answer sp_act_path(struct sp_act_call *call);     /* path_acts.c */
-struct sp_answer sp_act_socket(struct sp_act_call *call);   /* network_acts.c */
+struct sp_answer sp_act_open(struct sp_act_call *call);   /* open_acts.c */
+struct sp_answer sp_act_path(struct sp_act_call *call);   /* path_acts.c */
+struct sp_answer sp_act_socket(struct sp_act_call *call); /* network_acts.c */
 struct sp_answer sp_act_socketpair(struct sp_act_call *call);
 struct sp_answer sp_act_connect(struct sp_act_call *call);
 struct sp_answer sp_act_bind(struct sp_act_call *call);
 struct sp_answer sp_act_listen(struct sp_act_call *call);
 struct sp_answer sp_act_send(struct sp_act_call *call);
 struct sp_answer sp_act_setsockopt(struct sp_act_call *call);
-struct sp_answer sp_act_kill(struct sp_act_call *call);     /* task_acts.c */
+struct sp_answer sp_act_kill(struct sp_act_call *call); /* task_acts.c */
 struct sp_answer sp_act_knob(struct sp_act_call *call);
 struct sp_answer sp_act_fcntl(struct sp_act_call *call);
 struct sp_answer sp_act_prctl(struct sp_act_call *call);
@@ -141,6 +142,7 @@ void sp_exec_check(struct sp_supervisor *s, struct sp_process *process);
 
 /* A process has ended: the rest of its lane, its exit event if none was written. `code` < 0:
  * not known; `signal` 0: none. */
-void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int code, int signal);
+void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int code,
+                      int signal);
 
 #endif

@@ -73,14 +73,17 @@ struct sp_answer sp_act_kill(struct sp_act_call *call)
 /* Limits, priorities, affinity of another process. */
 struct sp_answer sp_act_knob(struct sp_act_call *call)
 {
-    bool two = call->n->data.nr == SYS_setpriority || call->n->data.nr == SYS_ioprio_set;
+    bool two =
+        call->n->data.nr == SYS_setpriority || call->n->data.nr == SYS_ioprio_set;
     int which = sp_act_int(call, 0);
     int target = sp_act_int(call, two ? 1 : 0);
-    bool one_process = !two || (call->n->data.nr == SYS_setpriority ? which == PRIO_PROCESS
-                                                                    : which == 1);
+    bool one_process =
+        !two ||
+        (call->n->data.nr == SYS_setpriority ? which == PRIO_PROCESS : which == 1);
     if (one_process && target > 0 && sp_tree_contains(target))
         return SP_CONTINUE;
-    if (two && target == 0 && (call->n->data.nr == SYS_setpriority ? which == PRIO_PGRP : which == 2))
+    if (two && target == 0 &&
+        (call->n->data.nr == SYS_setpriority ? which == PRIO_PGRP : which == 2))
         return SP_CONTINUE; /* the caller's own group */
     return refuse_process(call, target);
 }
@@ -97,7 +100,8 @@ struct sp_answer sp_act_fcntl(struct sp_act_call *call)
         return SP_CONTINUE; /* which signal: the receiver is one of the run's */
     if (command == F_SETOWN)
         return refuse_process(call, target);
-    record(call, "process", "the receiver of a signal", sp_verdict_always(call->s->policy));
+    record(call, "process", "the receiver of a signal",
+           sp_verdict_always(call->s->policy));
     return SP_REFUSE(EPERM);
 }
 
@@ -134,6 +138,7 @@ static int errno_of(const struct sp_act_call *call)
 struct sp_answer sp_act_forbidden(struct sp_act_call *call)
 {
     int err = errno_of(call);
-    record(call, "integrity", "a call that no policy allows", sp_verdict_always(call->s->policy));
+    record(call, "integrity", "a call that no policy allows",
+           sp_verdict_always(call->s->policy));
     return SP_REFUSE(err != 0 ? err : EPERM);
 }

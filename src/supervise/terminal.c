@@ -30,7 +30,8 @@ static int open_pair(struct sp_terminal *terminal)
         ptsname_r(terminal->master, name, sizeof name) != 0)
         return -1;
     terminal->slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
-    return terminal->slave < 0 ? -1 : fcntl(terminal->master, F_SETFL, O_RDWR | O_NONBLOCK);
+    return terminal->slave < 0 ? -1
+                               : fcntl(terminal->master, F_SETFL, O_RDWR | O_NONBLOCK);
 }
 
 static int raw(const struct sp_terminal *terminal)
@@ -69,8 +70,9 @@ void sp_terminal_resize(const struct sp_terminal *terminal)
 bool sp_terminal_suspend(const struct sp_terminal *terminal, char *data, size_t *size)
 {
     struct termios inner;
-    if (terminal->master < 0 || !terminal->input || tcgetattr(terminal->master, &inner) != 0 ||
-        (inner.c_lflag & ISIG) == 0 || inner.c_cc[VSUSP] == _POSIX_VDISABLE)
+    if (terminal->master < 0 || !terminal->input ||
+        tcgetattr(terminal->master, &inner) != 0 || (inner.c_lflag & ISIG) == 0 ||
+        inner.c_cc[VSUSP] == _POSIX_VDISABLE)
         return false;
     char *at = memchr(data, inner.c_cc[VSUSP], *size);
     if (at == NULL)
@@ -83,7 +85,8 @@ bool sp_terminal_suspend(const struct sp_terminal *terminal, char *data, size_t 
     if (group > 1)
         kill(-group, SIGSTOP);
     sp_terminal_restore(terminal);
-    raise(SIGSTOP); /* the keeper sees it and stops as well: it is what the shell waits for */
+    raise(
+        SIGSTOP); /* the keeper sees it and stops as well: it is what the shell waits for */
     raw(terminal);
     sp_terminal_resize(terminal);
     if (group > 1)

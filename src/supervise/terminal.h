@@ -13,7 +13,8 @@ struct sp_terminal {
     int master; /* -1: there is none */
     int slave;  /* the guest's end, until it was handed over */
     int caller; /* the caller's terminal: borrowed */
-    bool input; /* the caller's terminal is standard input too: it is in raw mode meanwhile */
+    bool
+        input; /* the caller's terminal is standard input too: it is in raw mode meanwhile */
     struct termios before; /* how it was */
 };
 

@@ -20,7 +20,8 @@ void sp_ticks_refresh(struct sp_ticks *t)
         return;
     t->now_ns = ns;
     t->now_ticks = ticks;
-    t->rate = (uint64_t)((((unsigned __int128)(ns - t->from_ns)) << 32) / (ticks - t->from_ticks));
+    t->rate = (uint64_t)((((unsigned __int128)(ns - t->from_ns)) << 32) /
+                         (ticks - t->from_ticks));
 }
 
 uint64_t sp_ticks_at(const struct sp_ticks *t, uint64_t ticks)

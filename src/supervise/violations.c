@@ -54,9 +54,9 @@ static struct sp_violation *grow(struct sp_violations *v)
     return &v->items[v->count];
 }
 
-bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w, enum sp_layer layer,
-                       uint64_t t_ns, int pid, int tid, const struct sp_buffer *key,
-                       const struct sp_buffer *members)
+bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w,
+                       enum sp_layer layer, uint64_t t_ns, int pid, int tid,
+                       const struct sp_buffer *key, const struct sp_buffer *members)
 {
     uint64_t hash = hash_of(key);
     struct sp_violation *known = find(v, hash);
@@ -71,8 +71,14 @@ bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w, enum 
     struct sp_violation *item = grow(v);
     if (item == NULL)
         return true;
-    *item = (struct sp_violation){.hash = hash, .seq = seq, .count = 1, .told = 1, .pid = pid,
-                                  .tid = tid, .layer = layer, .offset = v->texts.size,
+    *item = (struct sp_violation){.hash = hash,
+                                  .seq = seq,
+                                  .count = 1,
+                                  .told = 1,
+                                  .pid = pid,
+                                  .tid = tid,
+                                  .layer = layer,
+                                  .offset = v->texts.size,
                                   .size = members->size};
     sp_buffer_append(&v->texts, members->data, members->size);
     if (!v->texts.failed)
@@ -81,7 +87,8 @@ bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w, enum 
     return true;
 }
 
-void sp_violations_tell_repeats(struct sp_violations *v, struct sp_trace_writer *w, uint64_t t_ns)
+void sp_violations_tell_repeats(struct sp_violations *v, struct sp_trace_writer *w,
+                                uint64_t t_ns)
 {
     for (uint32_t i = 0; i < v->count; i++) {
         struct sp_violation *item = &v->items[i];
@@ -105,7 +112,8 @@ void sp_violations_write(const struct sp_violations *v, struct sp_buffer *to)
         sp_json_key(to, "seq");
         sp_json_uint(to, item->seq);
         sp_json_key(to, "layer");
-        sp_json_string(to, sp_layer_name(item->layer), strlen(sp_layer_name(item->layer)));
+        sp_json_string(to, sp_layer_name(item->layer),
+                       strlen(sp_layer_name(item->layer)));
         sp_json_key(to, "pid");
         sp_json_int(to, item->pid);
         sp_json_key(to, "count");

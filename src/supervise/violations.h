@@ -15,8 +15,8 @@
 
 struct sp_trace_writer;
 
-#define SP_VIOLATIONS_MAX 1024u          /* distinct ones that are kept */
-#define SP_VIOLATIONS_BYTES (1u << 20)   /* of their texts together */
+#define SP_VIOLATIONS_MAX   1024u      /* distinct ones that are kept */
+#define SP_VIOLATIONS_BYTES (1u << 20) /* of their texts together */
 
 struct sp_violation {
     uint64_t hash;
@@ -31,7 +31,8 @@ struct sp_violation {
 };
 
 struct sp_violations {
-    enum sp_kind kind; /* VIOLATION, or TAMPER for refusals under a policy that only traces */
+    enum sp_kind
+        kind; /* VIOLATION, or TAMPER for refusals under a policy that only traces */
     struct sp_violation *items;
     uint32_t count;
     uint64_t total; /* repeats included */
@@ -43,12 +44,13 @@ void sp_violations_release(struct sp_violations *v);
 
 /* Tells of one. `key` is what makes two of them the same; `members` its fields as JSON members.
  * Returns whether it is the first of its kind. */
-bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w, enum sp_layer layer,
-                       uint64_t t_ns, int pid, int tid, const struct sp_buffer *key,
-                       const struct sp_buffer *members);
+bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w,
+                       enum sp_layer layer, uint64_t t_ns, int pid, int tid,
+                       const struct sp_buffer *key, const struct sp_buffer *members);
 
 /* Tells the trace of the repeats that it does not know of. */
-void sp_violations_tell_repeats(struct sp_violations *v, struct sp_trace_writer *w, uint64_t t_ns);
+void sp_violations_tell_repeats(struct sp_violations *v, struct sp_trace_writer *w,
+                                uint64_t t_ns);
 
 /* All of them as a JSON array, for the result. */
 void sp_violations_write(const struct sp_violations *v, struct sp_buffer *to);

@@ -14,7 +14,7 @@
 
 #include "base/scope.h"
 
-#define PAGE 4096u
+#define PAGE       4096u
 #define PROC_MAGIC 0x9fa0
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -26,7 +26,8 @@
 static uint64_t untagged(uint64_t address)
 {
 #if defined(__aarch64__)
-    return address & 0x00ffffffffffffffu; /* the top byte is a tag that the kernel ignores */
+    return address &
+           0x00ffffffffffffffu; /* the top byte is a tag that the kernel ignores */
 #else
     return address;
 #endif
@@ -244,6 +245,7 @@ unsigned sp_guest_umask(pid_t tid)
     char name[40];
     char text[512];
     snprintf(name, sizeof name, "/proc/%d/status", tid);
-    const char *at = read_file(name, text, sizeof text) > 0 ? strstr(text, "\nUmask:") : NULL;
+    const char *at =
+        read_file(name, text, sizeof text) > 0 ? strstr(text, "\nUmask:") : NULL;
     return at != NULL ? (unsigned)strtoul(at + 7, NULL, 8) & 0777u : 0777u;
 }

@@ -9,7 +9,7 @@
 #define SECCOMP_ADDFD_FLAG_SEND (1UL << 1)
 #endif
 /* COMPAT(kernel 6.6 headers): SECCOMP_IOCTL_NOTIF_SET_FLAGS and its one flag. */
-#define NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define NOTIF_SET_FLAGS    SECCOMP_IOW(4, __u64)
 #define NOTIF_SYNC_WAKE_UP 1UL
 
 int sp_listener_receive(int fd, struct seccomp_notif *ret_notification)

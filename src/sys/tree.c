@@ -16,12 +16,13 @@
 #include "base/scope.h"
 #include "sys/guest.h"
 
-#define DEPTH_MAX 64
+#define DEPTH_MAX     64
 #define CHILDREN_TEXT 65536
 
 /* Calls `each` for the children of every thread of `pid`. A list longer than the buffer is
  * met again in the next round, when the first ones are gone. */
-static int each_child(pid_t pid, char *text, int (*each)(pid_t child, int depth), int depth)
+static int each_child(pid_t pid, char *text, int (*each)(pid_t child, int depth),
+                      int depth)
 {
     char name[64];
     snprintf(name, sizeof name, "/proc/%d/task/%d/children", pid, pid);
@@ -34,7 +35,8 @@ static int each_child(pid_t pid, char *text, int (*each)(pid_t child, int depth)
     text[n] = '\0';
     int count = 0;
     char *rest;
-    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest))
+    for (char *word = strtok_r(text, " ", &rest); word != NULL;
+         word = strtok_r(NULL, " ", &rest))
         count += each((pid_t)strtol(word, NULL, 10), depth);
     return count;
 }
@@ -104,7 +106,7 @@ struct pidfd_info {
     int32_t exit_code;
 };
 #define PIDFD_INFO_EXIT 8u
-#define PIDFD_GET_INFO _IOWR(0xFF, 11, struct pidfd_info)
+#define PIDFD_GET_INFO  _IOWR(0xFF, 11, struct pidfd_info)
 
 void sp_pidfd_exit_status(int pidfd, int *ret_code, int *ret_signal)
 {

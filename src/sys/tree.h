@@ -10,7 +10,8 @@
  * reaps its children, until none is left or `deadline_ns` (sp_clock_ns) passes. on_reaped (may
  * be NULL) is told of each child reaped. Returns whether none is left. */
 struct rusage;
-typedef void sp_on_reaped(void *context, pid_t pid, int status, const struct rusage *usage);
+typedef void sp_on_reaped(void *context, pid_t pid, int status,
+                          const struct rusage *usage);
 bool sp_tree_kill(uint64_t deadline_ns, sp_on_reaped *on_reaped, void *context);
 
 /* Whether `pid` is a descendant of the calling process. */

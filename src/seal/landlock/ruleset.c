@@ -41,7 +41,8 @@ void sp_landlock_compile(const struct sp_landlock_features *features,
         ret_landlock->handled_net = SP_NET_BIND_TCP | SP_NET_CONNECT_TCP;
     /* With ABI 1 the supervisor has no domain: it would not be able to move files between
      * folders for the guest. */
-    bool separate = abi >= 2 && ret_landlock->scoped == 0 && ret_landlock->handled_net == 0;
+    bool separate =
+        abi >= 2 && ret_landlock->scoped == 0 && ret_landlock->handled_net == 0;
     if (abi == 0 || !(separate || features->writes_guarded))
         return;
     uint64_t handled = SP_FS_REFER;
@@ -76,7 +77,8 @@ bool sp_landlock_scoped(const struct sp_landlock *landlock)
 
 bool sp_landlock_empty(const struct sp_landlock *landlock)
 {
-    return landlock->handled_fs == 0 && landlock->handled_net == 0 && landlock->scoped == 0;
+    return landlock->handled_fs == 0 && landlock->handled_net == 0 &&
+           landlock->scoped == 0;
 }
 
 /* A longer attribute than the kernel knows is refused (E2BIG) if its tail is not zero,

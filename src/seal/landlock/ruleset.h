@@ -27,8 +27,9 @@
 #include "base/error.h"
 
 struct sp_landlock_features {
-    int abi;             /* of the kernel (sys/host.h); 0 or less: it has no Landlock */
-    bool network_denied; /* no TCP bind or connect (ABI 4), no abstract Unix socket outside (6) */
+    int abi; /* of the kernel (sys/host.h); 0 or less: it has no Landlock */
+    bool
+        network_denied; /* no TCP bind or connect (ABI 4), no abstract Unix socket outside (6) */
     bool writes_guarded; /* files are written only where sp_landlock_grant() says */
 };
 

@@ -13,7 +13,7 @@
 
 /* Where a jump goes: a line (0 and up), the line that follows, or a label. */
 typedef int16_t sp_bpf_ref;
-#define SP_BPF_NEXT      ((sp_bpf_ref)-1)
+#define SP_BPF_NEXT      ((sp_bpf_ref) - 1)
 #define SP_BPF_LABEL(id) ((sp_bpf_ref)(-2 - (int)(id)))
 
 struct sp_bpf_line {

@@ -41,15 +41,15 @@ enum sp_guard {
     SP_GUARD_SENDTO,         /* has an address, or opens a connection */
     SP_GUARD_SENDMSG,        /* opens a connection (MSG_FASTOPEN) */
     SP_GUARD_SENDMMSG,       /* the same, flags one argument later */
-    SP_GUARD_SETSOCKOPT,     /* IP levels; makes connect and send one (TCP_FASTOPEN_CONNECT) */
-    SP_GUARD_CLONE,          /* namespaces, untraced or memory-sharing processes */
-    SP_GUARD_OTHER_PID,      /* first argument is a process that is not 0, the caller */
-    SP_GUARD_OTHER_PRIO,     /* setpriority of anything but the caller */
-    SP_GUARD_OTHER_IOPRIO,   /* ioprio_set of anything but the caller */
-    SP_GUARD_PRCTL,          /* an option that hides the process or its calls */
-    SP_GUARD_UNSHARE,     /* more than the descriptor table, the cwd, the semaphores */
-    SP_GUARD_PERSONALITY, /* changes it: neither a query nor the default */
-    SP_GUARD_LISTENER,    /* a seccomp filter with a listener */
+    SP_GUARD_SETSOCKOPT, /* IP levels; makes connect and send one (TCP_FASTOPEN_CONNECT) */
+    SP_GUARD_CLONE,      /* namespaces, untraced or memory-sharing processes */
+    SP_GUARD_OTHER_PID,    /* first argument is a process that is not 0, the caller */
+    SP_GUARD_OTHER_PRIO,   /* setpriority of anything but the caller */
+    SP_GUARD_OTHER_IOPRIO, /* ioprio_set of anything but the caller */
+    SP_GUARD_PRCTL,        /* an option that hides the process or its calls */
+    SP_GUARD_UNSHARE,      /* more than the descriptor table, the cwd, the semaphores */
+    SP_GUARD_PERSONALITY,  /* changes it: neither a query nor the default */
+    SP_GUARD_LISTENER,     /* a seccomp filter with a listener */
     SP_GUARD_COUNT,
 };
 

@@ -26,7 +26,7 @@
 #define ACTION_ERRNO          0x100u
 #define TARGET(guard, action) ((uint32_t)(guard) << 16 | (action))
 #define TARGET_GUARD(target)  ((enum sp_guard)((target) >> 16))
-#define TARGET_ACTION(target) ((target)&0xffffu)
+#define TARGET_ACTION(target) ((target) & 0xffffu)
 
 struct labels {
     uint32_t targets[SP_LABELS_MAX];

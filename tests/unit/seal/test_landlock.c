@@ -64,8 +64,8 @@ static void test_domains_ask_for_what_each_abi_has(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct sp_landlock_features features = {
-            cases[i].abi, cases[i].network_denied, cases[i].writes_guarded};
+        struct sp_landlock_features features = {cases[i].abi, cases[i].network_denied,
+                                                cases[i].writes_guarded};
         struct sp_landlock landlock;
         print_message("# ABI %d: %s\n", cases[i].abi, cases[i].why);
         sp_landlock_compile(&features, &landlock);

@@ -50,7 +50,8 @@ static void put(struct pair *p, uint64_t word)
     words[p->ring->head++ & (p->ring->words_count - 1)] = word;
 }
 
-static void put_message(struct pair *p, enum sp_message type, const void *data, size_t size)
+static void put_message(struct pair *p, enum sp_message type, const void *data,
+                        size_t size)
 {
     size_t words = (size + 7) / 8;
     put(p, (uint64_t)type << 24 | words);
@@ -65,8 +66,10 @@ static void put_message(struct pair *p, enum sp_message type, const void *data, 
 static uint32_t add_function(struct pair *p, const char *name)
 {
     uint32_t id = ++p->ring->functions;
-    struct sp_ring_function f = {.line = 10 + id, .name_size = (uint16_t)strlen(name),
-                                 .module_size = 1, .file_size = 4};
+    struct sp_ring_function f = {.line = 10 + id,
+                                 .name_size = (uint16_t)strlen(name),
+                                 .module_size = 1,
+                                 .file_size = 4};
     uint32_t at = p->ring->arena_used ? p->ring->arena_used : 8;
     uint8_t *to = (uint8_t *)p->ring + p->ring->arena_offset + at;
     memcpy(to, &f, sizeof f);
@@ -187,7 +190,8 @@ struct fields {
     uint8_t bytes[4096];
 };
 
-static void add_field(struct fields *f, enum sp_field field, const void *data, uint16_t size)
+static void add_field(struct fields *f, enum sp_field field, const void *data,
+                      uint16_t size)
 {
     struct sp_ring_field head = {(uint16_t)field, size};
     memcpy(f->bytes + f->event.size, &head, sizeof head);
@@ -198,7 +202,8 @@ static void add_field(struct fields *f, enum sp_field field, const void *data, u
 static void test_lane_event_has_its_fields(void **state)
 {
     struct pair p;
-    struct fields f = {.event = {.tid = 101, .kind = SP_KIND_CODE, .flags = SP_EVENT_TEXT}};
+    struct fields f = {
+        .event = {.tid = 101, .kind = SP_KIND_CODE, .flags = SP_EVENT_TEXT}};
     struct {
         uint64_t size;
         char text[8];
@@ -285,7 +290,8 @@ static void scribble(struct pair *p, uint64_t *seed)
         put(p, word);
     }
     for (int i = 0; i < 50; i++)
-        p->ring->side[random_next(seed) % SP_SIDE_WORDS] = random_next(seed) & 0x0f0000ff;
+        p->ring->side[random_next(seed) % SP_SIDE_WORDS] =
+            random_next(seed) & 0x0f0000ff;
     p->ring->side_head = random_next(seed) % 9000;
     p->ring->function_offsets[random_next(seed) % SP_FUNCTIONS_MAX] =
         (uint32_t)random_next(seed);

@@ -28,10 +28,10 @@ static void test_lines_table(void **state)
 static void test_lines_locations(void **state)
 {
     const uint8_t table[] = {
-        0x80 | 11 << 3 | 1, 0, 0, /* two units, one line on */
-        0x80 | 0 << 3 | 0, 0,     /* one unit, the same line */
-        0x80 | 13 << 3 | 0, 5,    /* one unit, two lines back */
-        0x80 | 15 << 3 | 0,       /* one unit without a line */
+        0x80 | 11 << 3 | 1, 0,        0,          /* two units, one line on */
+        0x80 | 0 << 3 | 0,  0,                    /* one unit, the same line */
+        0x80 | 13 << 3 | 0, 5,                    /* one unit, two lines back */
+        0x80 | 15 << 3 | 0,                       /* one unit without a line */
         0x80 | 14 << 3 | 2, 0x40 | 0, 2, 0, 1, 1, /* three units, 64 lines on */
     };
     (void)state;
