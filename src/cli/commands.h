@@ -15,8 +15,7 @@ enum sp_exit {
     SP_EXIT_BAD_INPUT = 2, /* other commands than run */
     SP_EXIT_TIMEOUT = 124, /* the wall limit ended the run */
     SP_EXIT_FAILED = 125,  /* bad input of run, or sandpit's own fault */
-    SP_EXIT_POLICY =
-        126, /* ended by policy, or --fail-on-violation and there was one */
+    SP_EXIT_POLICY = 126,  /* ended by policy, or by --fail-on-violation */
     SP_EXIT_MISSING = 127, /* script or interpreter not found */
     SP_EXIT_SIGNAL = 128,  /* + the signal's number */
     SP_EXIT_LIMIT = 137,   /* any limit but the wall limit */

@@ -37,7 +37,8 @@
 
 #define SP_RING_MAGIC 0x73707231u /* "spr1" */
 
-/* clang-format off: constants and fields stand in columns with what they mean */
+/* Constants and fields stand in columns with what they mean. */
+/* clang-format off */
 
 /* ---- calls from the agent to the supervisor ------------------------------------------ */
 
@@ -50,16 +51,13 @@
 #endif
 
 enum sp_call_op {
-    SP_CALL_HELLO =
-        1, /* a1: enum sp_hello, a2: PY_VERSION_HEX, a3: lane of the parent (fork),
+    SP_CALL_HELLO = 1,  /* a1: enum sp_hello, a2: PY_VERSION_HEX, a3: lane of the parent (fork),
                            else 0. Returns a descriptor of this process's ring. */
-    SP_CALL_KICK = 2, /* drain when convenient; returns 0 at once */
-    SP_CALL_WAIT = 3, /* drain, then return 0 */
-    SP_CALL_ASK =
-        4, /* a question in the ask area; returns 0 allowed, 1 denied (answer text
+    SP_CALL_KICK = 2,   /* drain when convenient; returns 0 at once */
+    SP_CALL_WAIT = 3,   /* drain, then return 0 */
+    SP_CALL_ASK = 4,    /* a question in the ask area; returns 0 allowed, 1 denied (answer text
                            in the ask area) */
-    SP_CALL_LOOKUP =
-        5, /* a1: slot number of a finished name lookup, a2: 1 answered, 0 not.
+    SP_CALL_LOOKUP = 5, /* a1: slot number of a finished name lookup, a2: 1 answered, 0 not.
                            Returns 1 when the lookup was denied, else 0. Several threads may be
                            here at once: the answer text (NUL-terminated) goes into the slot's
                            body, which is the caller's until it withdraws the slot */
@@ -75,18 +73,13 @@ enum sp_hello {
 enum sp_message {
     SP_MSG_TIME = 1,   /* 1 word: absolute ticks; the next call word counts from it */
     SP_MSG_THREAD = 2, /* 1 word: tid; the words that follow are that thread's */
-    SP_MSG_EVENT =
-        3, /* struct sp_ring_event, then fields; padded with zeros to a word */
-    SP_MSG_TEXT =
-        4, /* bytes of source text that the next EVENT with SP_EVENT_TEXT refers to;
+    SP_MSG_EVENT = 3,  /* struct sp_ring_event, then fields; padded with zeros to a word */
+    SP_MSG_TEXT = 4,   /* bytes of source text that the next EVENT with SP_EVENT_TEXT refers to;
                           first word: number of bytes */
-    SP_MSG_FOLD = 5, /* struct sp_ring_fold, moved out of the full table */
-    SP_MSG_LOST =
-        6, /* 2 words: number of calls not recorded, reason (enum sp_lost_reason) */
-    SP_MSG_CALL =
-        7, /* struct sp_ring_call: one call told by itself (below level `all`) */
-    SP_MSG_TAMPER =
-        8, /* text: an attempt on the tracer that the agent noticed; padded with zeros */
+    SP_MSG_FOLD = 5,   /* struct sp_ring_fold, moved out of the full table */
+    SP_MSG_LOST = 6,   /* 2 words: number of calls not recorded, reason (enum sp_lost_reason) */
+    SP_MSG_CALL = 7,   /* struct sp_ring_call: one call told by itself (below level `all`) */
+    SP_MSG_TAMPER = 8, /* text: an attempt on the tracer that the agent noticed; padded with zeros */
 };
 #define SP_TAMPER_TEXT_MAX 200u
 
@@ -106,17 +99,15 @@ struct sp_ring_event {
     uint32_t size; /* bytes of fields that follow */
     uint32_t reserved;
 };
-#define SP_EVENT_TEXT 1u /* takes the text sent before: adds digest and size */
-#define SP_EVENT_NATIVE                                                                \
-    2u /* seen in libc, without an event of Python's ("origin":"native") */
+#define SP_EVENT_TEXT 1u   /* takes the text sent before: adds digest and size */
+#define SP_EVENT_NATIVE 2u /* seen in libc, without an event of Python's ("origin":"native") */
 
 /* A field: struct, then `size` bytes (INT and BOOL: 8 bytes, little-endian int64). No padding. */
 struct sp_ring_field {
     uint16_t field; /* enum sp_field */
     uint16_t size;
 };
-#define SP_TEXT_MAX                                                                    \
-    4096u /* longest text in a field; the agent cuts, the reader refuses */
+#define SP_TEXT_MAX 4096u /* longest text in a field; the agent cuts, the reader refuses */
 
 /* A call of function `callee` (ids of the arena), which gives name, file and line. Of a C function
  * those are the call's: `line` in the file of `caller`. */
@@ -133,7 +124,7 @@ struct sp_ring_call {
 /* ---- functions -------------------------------------------------------------------------- */
 
 #define SP_FUNCTIONS_MAX 65536u
-#define SP_ARENA_BYTES   (8u << 20)
+#define SP_ARENA_BYTES (8u << 20)
 
 /* Function `id` (1..count) lies at arena + functions[id]: this, then name, module and file,
  * not terminated. Offset 0 means not there. */
@@ -169,7 +160,7 @@ struct sp_ring_fold {
  * writes the body, then stores `serial` (odd: being written). A thread has at most one act
  * of Python's (it is replaced by its next) and one LOOKUP at a time; act NONE: free. Serials
  * rise over all slots of a lane. */
-#define SP_SLOTS      32u
+#define SP_SLOTS 32u
 #define SP_SLOT_BYTES 2048u
 
 enum sp_act {
@@ -198,32 +189,29 @@ struct sp_ring_slot {
 struct sp_ring_frames {
     uint32_t version_hex; /* PY_VERSION_HEX; 0: not published */
     uint32_t flags;       /* SP_FRAMES_* */
-    uint64_t
-        threads_head; /* address of the interpreter's field that points to its first thread state */
+    uint64_t threads_head;       /* address of the interpreter's field that points to its first thread state */
     uint16_t thread_next;
-    uint16_t
-        thread_native_id; /* 0: none (before 3.11): thread_ident is compared with the FS base */
-    uint16_t thread_ident; /* pthread_t */
-    uint16_t thread_frame; /* to the frame, or to the cframe when SP_FRAMES_CFRAME */
+    uint16_t thread_native_id;   /* 0: none (before 3.11): thread_ident is compared with the FS base */
+    uint16_t thread_ident;       /* pthread_t */
+    uint16_t thread_frame;       /* to the frame, or to the cframe when SP_FRAMES_CFRAME */
     uint16_t cframe_frame;
     uint16_t frame_back;
     uint16_t frame_code;
-    uint16_t
-        frame_instruction; /* pointer to the next code unit (3.11+), or int f_lasti */
-    uint16_t frame_owner;  /* 3.11+; 0 none */
+    uint16_t frame_instruction;  /* pointer to the next code unit (3.11+), or int f_lasti */
+    uint16_t frame_owner;        /* 3.11+; 0 none */
     uint16_t code_filename;
     uint16_t code_name;
-    uint16_t code_qualname; /* 0: none */
+    uint16_t code_qualname;      /* 0: none */
     uint16_t code_firstlineno;
     uint16_t code_linetable;
-    uint16_t code_instructions; /* co_code_adaptive (3.11+) */
+    uint16_t code_instructions;  /* co_code_adaptive (3.11+) */
     uint16_t bytes_data;
     uint16_t bytes_size;
     uint16_t unicode_length;
     uint16_t unicode_state;
     uint16_t unicode_ascii_data;
     uint16_t unicode_compact_data;
-    uint16_t unicode_utf8_size; /* unused when 0 */
+    uint16_t unicode_utf8_size;  /* unused when 0 */
     uint16_t reserved;
 };
 #define SP_FRAMES_CFRAME 1u /* tstate->cframe->current_frame (3.11, 3.12) */
@@ -240,21 +228,20 @@ enum sp_calls_level {
 
 /* Offsets are from the start of the config area; texts are NUL-terminated. */
 struct sp_ring_config {
-    uint32_t size;          /* of the whole area, this struct included */
-    uint32_t calls;         /* enum sp_calls_level */
-    uint32_t policy_offset; /* struct sp_policy, flat (src/policy/policy.h) */
+    uint32_t size;           /* of the whole area, this struct included */
+    uint32_t calls;          /* enum sp_calls_level */
+    uint32_t policy_offset;  /* struct sp_policy, flat (src/policy/policy.h) */
     uint32_t policy_size;
     uint32_t agents_offset;  /* folder of the stub and the agents */
     uint32_t preload_offset; /* value of LD_PRELOAD for children: the stub's path */
     uint32_t python_offset;  /* how paths under {python} begin ("/usr/lib/python"), each
                                 NUL-terminated, an empty one ends */
-    uint32_t
-        program_offset; /* path of the program as it will be seen in co_filename; "" when
+    uint32_t program_offset; /* path of the program as it will be seen in co_filename; "" when
                                 unknown (-c, -m, -) */
-    uint32_t first_pid; /* pid of the program itself */
-    uint32_t lookups; /* 1: the end of a denied lookup must be told (SP_CALL_LOOKUP) */
-    uint32_t trace;   /* 0: no trace is written; only denials matter */
-    uint32_t opens;   /* 1: read-only opens are notified too: the agent announces them
+    uint32_t first_pid;      /* pid of the program itself */
+    uint32_t lookups;        /* 1: the end of a denied lookup must be told (SP_CALL_LOOKUP) */
+    uint32_t trace;          /* 0: no trace is written; only denials matter */
+    uint32_t opens;          /* 1: read-only opens are notified too: the agent announces them
                                 (ACT_OPEN) and writes no OPEN events; 0: it writes the events */
 };
 #define SP_CONFIG_BYTES (64u << 10)
@@ -268,29 +255,29 @@ enum sp_ended {
     SP_ENDED_SYSTEM_EXIT, /* ... by Py_Exit, which SystemExit leads to */
 };
 
-#define SP_ASK_BYTES  8192u
+#define SP_ASK_BYTES 8192u
 #define SP_SIDE_WORDS 8192u /* 64 KiB */
 
 struct sp_ring {
     /* written by the supervisor before it hands the ring out */
     uint32_t magic;
-    uint32_t lane;  /* number of this lane, given back at a fork */
-    uint64_t bytes; /* of the whole mapping */
+    uint32_t lane;         /* number of this lane, given back at a fork */
+    uint64_t bytes;        /* of the whole mapping */
     uint64_t config_offset;
     uint64_t arena_offset;
     uint64_t folds_offset;
     uint64_t words_offset;
-    uint64_t words_count; /* power of two */
+    uint64_t words_count;  /* power of two */
     uint8_t pad0[8];
 
     /* written by the agent */
     uint64_t head __attribute__((aligned(64))); /* words written so far */
-    uint32_t functions;                         /* ids given out so far */
-    uint32_t arena_used;                        /* bytes */
+    uint32_t functions;    /* ids given out so far */
+    uint32_t arena_used;   /* bytes */
     uint32_t folds_used;
-    uint32_t started;   /* 1: the program itself runs (cpython.run_* was seen) */
-    uint64_t fold_lost; /* calls that found neither room nor id */
-    uint32_t ended;     /* enum sp_ended */
+    uint32_t started;      /* 1: the program itself runs (cpython.run_* was seen) */
+    uint64_t fold_lost;    /* calls that found neither room nor id */
+    uint32_t ended;        /* enum sp_ended */
 
     /* written by the supervisor */
     uint64_t tail __attribute__((aligned(64))); /* words read so far */
@@ -313,7 +300,7 @@ struct sp_ring {
 };
 
 #define SP_WORDS_FOLDED (1u << 17) /* 1 MiB */
-#define SP_WORDS_ALL    (1u << 21) /* 16 MiB */
+#define SP_WORDS_ALL (1u << 21)    /* 16 MiB */
 
 /* clang-format on */
 
