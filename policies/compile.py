@@ -1,6 +1,6 @@
 """Turn the built-in policies into C: one ready block each, no TOML at run time.
 
-    python3 compile.py OUT.c POLICY.toml...
+python3 compile.py OUT.c POLICY.toml...
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def block(path: pathlib.Path) -> tuple[str, str]:
         f".name = {texts.offset(path.stem)}",
         f".source = {texts.offset(path.name)}",
         f".description = {texts.offset(policy['description'])}",
-        ".digest = " + texts.offset(hashlib.blake2b(text.encode(), digest_size=32).hexdigest()),
+        ".digest = "
+        + texts.offset(hashlib.blake2b(text.encode(), digest_size=32).hexdigest()),
         f".network_denied = {int(denied)}",
         f".expected = {int(not rules)}",
         f".network_line = {line_of(lines, 'deny', '*') if denied else 0}",
@@ -93,12 +94,17 @@ static const struct NAME {{
     char texts[{size + 1}];
 }} the_{name} = {{
     {{
-        {''',
-        '''.join(head)}
+        {
+        ''',
+        '''.join(head)
+    }
     }},
     {{
-        {''',
-        '''.join(rules) or "{0}"}
+        {
+        ''',
+        '''.join(rules)
+        or "{0}"
+    }
     }},
     "{quoted(texts.data)}"
 }};
@@ -109,8 +115,11 @@ static const struct NAME {{
 
 
 def main() -> None:
-    out = ["/* Made by policies/compile.py from the TOML files beside it. */",
-           "#include <stddef.h>", '#include "policy/policy.h"']
+    out = [
+        "/* Made by policies/compile.py from the TOML files beside it. */",
+        "#include <stddef.h>",
+        '#include "policy/policy.h"',
+    ]
     names = []
     for path in sys.argv[2:]:
         name, body = block(pathlib.Path(path))
@@ -119,7 +128,9 @@ def main() -> None:
     out.append("const struct sp_policy *sp_policy_builtin_at(size_t index)\n{")
     out.append("    static const struct sp_policy *const all[] = {")
     out += [f"        &the_{name}.head," for name in names]
-    out.append("    };\n    return index < sizeof all / sizeof *all ? all[index] : NULL;\n}")
+    out.append(
+        "    };\n    return index < sizeof all / sizeof *all ? all[index] : NULL;\n}"
+    )
     pathlib.Path(sys.argv[1]).write_text("\n".join(out) + "\n", encoding="utf-8")
 
 

@@ -1,7 +1,8 @@
 """In place of the module `pyperf`: runs each benchmark of a program in this process, as
 often as PYPERF_LOOPS says (once unless set), and prints its time.
 
-So that a program written for pyperf is one run of one process, to be timed from outside.
+So that a program written for pyperf is one run of one process, to be timed from
+outside.
 """
 
 from __future__ import annotations

@@ -112,7 +112,15 @@ def traced(python: Interpreter, tmp_path: Path):
 
     def run(code: str, level: str, policy: str = "trace-only") -> Traced:
         script.write_text(code)
-        command = [find_program(), "run", "--quiet", "--policy", policy, "--calls", level]
+        command = [
+            find_program(),
+            "run",
+            "--quiet",
+            "--policy",
+            policy,
+            "--calls",
+            level,
+        ]
         command += ["--python", python.path, "-o", trace, "--", script]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=120, cwd=tmp_path
@@ -155,20 +163,28 @@ def test_first_tells_each_function_once(traced):
 
 def test_off_tells_nothing(traced):
     run = traced(COUNTED, "off")
-    assert not run.of("call") and not run.of("run") and not run.of("function")
+    assert not run.of("call")
+    assert not run.of("run")
+    assert not run.of("function")
 
 
 def test_pair_is_told_three_times_then_counted(traced):
-    run = traced("def f(): pass\ndef g():\n    for i in range(10): f()\ng()\n", "folded")
+    run = traced(
+        "def f(): pass\ndef g():\n    for i in range(10): f()\ng()\n", "folded"
+    )
     told = [one for one in run.of("call") if one["function"] == "f"]
     assert [one.get("count", 1) for one in told] == [1, 1, 1, 7]
     assert [one.get("depth") for one in told] == [2, 2, 2, None]
-    assert {(one["caller"], one["line"], one["file"]) for one in told} == {("g", 1, run.script)}
+    assert {(one["caller"], one["line"], one["file"]) for one in told} == {
+        ("g", 1, run.script)
+    }
     assert 0 < told[-1]["self"] <= told[-1]["total"]
 
 
 def test_generator_counts_once_and_its_resumes_apart(traced):
-    run = traced("def g():\n    for i in range(5): yield i\nprint(sum(g()))\n", "folded")
+    run = traced(
+        "def g():\n    for i in range(5): yield i\nprint(sum(g()))\n", "folded"
+    )
     (told, counted) = [one for one in run.of("call") if one["function"] == "g"]
     assert "count" not in told
     assert (counted["count"], counted["resumes"]) == (0, 5)
@@ -177,7 +193,11 @@ def test_generator_counts_once_and_its_resumes_apart(traced):
 def test_raise_and_resume_are_marked_in_runs(traced):
     code = "def g():\n    yield 1\ndef f():\n    list(g())\n    raise KeyError\ntry: f()\nexcept KeyError: pass\n"
     run = traced(code, "all")
-    names = {one["id"]: one["name"] for one in run.of("function") if one.get("file") == run.script}
+    names = {
+        one["id"]: one["name"]
+        for one in run.of("function")
+        if one.get("file") == run.script
+    }
     marks = []
     for one in run.of("run"):
         for at, number in enumerate(one["f"]):
@@ -199,22 +219,31 @@ def test_c_functions_are_told_once_for_each_place(traced, python):
     if python.version < (3, 12):
         pytest.skip("from 3.12 on")
     run = traced("for i in range(5):\n    len('abc')\nlen('x')\n", "folded")
-    told = [(one["line"], one["caller"]) for one in run.of("call") if one["function"] == "len"]
+    told = [
+        (one["line"], one["caller"])
+        for one in run.of("call")
+        if one["function"] == "len"
+    ]
     assert told == [(2, "<module>"), (3, "<module>")]
 
 
 def test_c_functions_are_in_runs(traced):
     run = traced("for i in range(5):\n    'abc'.upper()\n", "all")
     (upper,) = [one["id"] for one in run.of("function") if one["name"] == "str.upper"]
-    calls = [number for one in run.of("run") for number in one["f"] if abs(number) == upper]
+    calls = [
+        number for one in run.of("run") for number in one["f"] if abs(number) == upper
+    ]
     assert calls == [upper, -upper] * 5
 
 
 def test_imports_of_libraries_are_counted_only(traced):
     run = traced("import json\njson.dumps([1])\n", "folded")
     lines = [one for one in run.of("call") if one["file"].endswith("decoder.py")]
-    assert lines and all("count" in one for one in lines)
-    assert any(one["function"] == "dumps" and "count" not in one for one in run.of("call"))
+    assert lines
+    assert all("count" in one for one in lines)
+    assert any(
+        one["function"] == "dumps" and "count" not in one for one in run.of("call")
+    )
 
 
 def test_qualified_names(traced):
@@ -296,7 +325,9 @@ thread.start(); thread.join()
 
 
 @pytest.mark.parametrize("level", ["first", "folded", "all"])
-def test_recursion_ends_where_it_does_under_plain_python(traced, python, tmp_path, level):
+def test_recursion_ends_where_it_does_under_plain_python(
+    traced, python, tmp_path, level
+):
     run = traced(RECURSION, level)
     assert run.stdout == plain(python, RECURSION, tmp_path)
     if level != "first":

@@ -20,28 +20,55 @@ class Sandpit:
         self.folder = folder
         self.trace = folder / "run.sptrace"
 
-    def argv(self, script: str, *arguments: object, options: tuple[str, ...] = ()) -> list[str]:
+    def argv(
+        self, script: str, *arguments: object, options: tuple[str, ...] = ()
+    ) -> list[str]:
         path = self.folder / "script.py"
         path.write_text(script)
         return [
-            str(PROGRAM), "run", "-o", str(self.trace), *options, str(path),
+            str(PROGRAM),
+            "run",
+            "-o",
+            str(self.trace),
+            *options,
+            str(path),
             *map(str, arguments),
         ]
 
-    def run(self, script: str, *arguments: object, options: tuple[str, ...] = (), env=None,
-            timeout: float = 60, **keywords):
+    def run(
+        self,
+        script: str,
+        *arguments: object,
+        options: tuple[str, ...] = (),
+        env=None,
+        timeout: float = 60,
+        **keywords,
+    ):
         return subprocess.run(
-            self.argv(script, *arguments, options=options), cwd=self.folder,
-            env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, capture_output=True,
-            text=True, timeout=timeout, check=False, **keywords)
+            self.argv(script, *arguments, options=options),
+            cwd=self.folder,
+            env={**os.environ, **(env or {})},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            **keywords,
+        )
 
     def plain(self, script: str, *arguments: object, **keywords):
         path = self.folder / "script.py"
         path.write_text(script)
         return subprocess.run(
-            [sys.executable, str(path), *map(str, arguments)], cwd=self.folder,
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
-            **keywords)
+            [sys.executable, str(path), *map(str, arguments)],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            **keywords,
+        )
 
     def events(self, kind: str | None = None) -> list[dict]:
         with open(self.trace, encoding="utf-8") as lines:
@@ -50,7 +77,8 @@ class Sandpit:
 
     def verify(self) -> int:
         return subprocess.run(
-            [str(PROGRAM), "verify", str(self.trace)], capture_output=True, check=False).returncode
+            [str(PROGRAM), "verify", str(self.trace)], capture_output=True, check=False
+        ).returncode
 
 
 @pytest.fixture

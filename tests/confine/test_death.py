@@ -1,4 +1,5 @@
-"""Supervisor or keeper killed: the tree is gone, the trace is in its place and sound."""
+"""Supervisor or keeper killed: the tree is gone, the trace is in its place and
+sound."""
 
 from __future__ import annotations
 
@@ -55,9 +56,14 @@ def members(session_marker: str) -> list[int]:
 
 def started(sandpit, marker):
     process = subprocess.Popen(
-        sandpit.argv(BUSY, options=("--policy", "trace-only")), cwd=sandpit.folder,
-        env={**os.environ, "SANDPIT_TEST_MARK": marker}, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        sandpit.argv(BUSY, options=("--policy", "trace-only")),
+        cwd=sandpit.folder,
+        env={**os.environ, "SANDPIT_TEST_MARK": marker},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     boss, keeper, guest = map(int, process.stdout.readline().split())
     assert keeper == process.pid
     return process, boss, guest
@@ -98,8 +104,9 @@ def test_keeper_killed(sandpit, delay):
     assert sandpit.events()[-1]["status"] == "cancelled"
 
 
-@pytest.mark.parametrize("number, code", [
-    (signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
 def test_interrupted(sandpit, number, code):
     marker = f"mark-{os.getpid()}-{time.monotonic_ns()}"
     process, _, _ = started(sandpit, marker)

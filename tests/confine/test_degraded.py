@@ -22,15 +22,20 @@ for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 
 def result(sandpit, script, *arguments, force, options=()):
-    done = sandpit.run(script, *arguments, options=("--json", *options),
-                       env={"SANDPIT_FORCE": force})
+    done = sandpit.run(
+        script, *arguments, options=("--json", *options), env={"SANDPIT_FORCE": force}
+    )
     return json.loads(done.stdout), done.returncode
 
 
-@pytest.mark.parametrize("force, layer", [("landlock=0", "landlock"), ("listener=off", "listener")])
+@pytest.mark.parametrize(
+    ("force", "layer"), [("landlock=0", "landlock"), ("listener=off", "listener")]
+)
 @pytest.mark.parametrize("policy", ["trace-only", "no-network"])
 def test_a_missing_layer_is_refused_by_name(sandpit, force, layer, policy):
-    error, code = result(sandpit, "print('ran')", force=force, options=("--policy", policy))
+    error, code = result(
+        sandpit, "print('ran')", force=force, options=("--policy", policy)
+    )
     assert code == 125
     assert error["error"]["slug"] == "host"
     assert error["error"]["missing"] == [layer]
@@ -53,8 +58,13 @@ def test_older_landlock_denies_the_network_all_the_same(sandpit, listener, abi):
 
 
 def test_without_landlock_by_name(sandpit, listener):
-    out, _ = result(sandpit, CONNECT, listener.port, force="landlock=0",
-                    options=("--allow-degraded", "landlock"))
+    out, _ = result(
+        sandpit,
+        CONNECT,
+        listener.port,
+        force="landlock=0",
+        options=("--allow-degraded", "landlock"),
+    )
     assert out["stdout"] == "refused\nrefused\n"
     assert listener.arrived == 0
     assert out["degraded"] == ["landlock"]
@@ -62,8 +72,13 @@ def test_without_landlock_by_name(sandpit, listener):
 
 
 def test_without_listener_by_name(sandpit, listener):
-    out, _ = result(sandpit, CONNECT, listener.port, force="listener=off",
-                    options=("--allow-degraded", "listener"))
+    out, _ = result(
+        sandpit,
+        CONNECT,
+        listener.port,
+        force="listener=off",
+        options=("--allow-degraded", "listener"),
+    )
     assert out["stdout"] == "refused\nrefused\n"
     assert listener.arrived == 0
     assert out["degraded"] == ["listener", "record"]
@@ -75,8 +90,12 @@ def test_without_listener_by_name(sandpit, listener):
 
 
 def test_without_listener_imports_are_denied_and_recorded(sandpit):
-    out, code = result(sandpit, "import requests", force="listener=off",
-                       options=("--allow-degraded", "record"))
+    out, code = result(
+        sandpit,
+        "import requests",
+        force="listener=off",
+        options=("--allow-degraded", "record"),
+    )
     assert code == 1
     assert [one["target"] for one in out["violations"]] == ["requests"]
     assert out["violations"][0]["line"] == 1

@@ -1,5 +1,6 @@
-"""From inside, supervisor, keeper and trace can be neither read, changed, signalled, limited
-nor stopped: each way is tried on them, and works on an unprotected process outside."""
+"""From inside, supervisor, keeper and trace can be neither read, changed, signalled,
+limited nor stopped: each way is tried on them, and works on an unprotected process
+outside."""
 
 from __future__ import annotations
 
@@ -145,10 +146,27 @@ def identity(request, tmp_path):
 def test_every_way_works_without_a_sandbox(sandpit, victim):
     done = sandpit.plain(ATTACK, victim)
     worked, _ = json.loads(done.stdout)
-    assert {"environ", "maps", "mem", "fds", "read memory", "write memory", "kcmp", "kill 0",
-            "kill CONT", "queue", "pidfd signal", "limits", "priority", "affinity",
-            "io priority", "scheduler", "owner", "ptrace",
-            "take descriptor"} <= set(worked[str(victim)])
+    assert {
+        "environ",
+        "maps",
+        "mem",
+        "fds",
+        "read memory",
+        "write memory",
+        "kcmp",
+        "kill 0",
+        "kill CONT",
+        "queue",
+        "pidfd signal",
+        "limits",
+        "priority",
+        "affinity",
+        "io priority",
+        "scheduler",
+        "owner",
+        "ptrace",
+        "take descriptor",
+    } <= set(worked[str(victim)])
 
 
 @pytest.mark.requires("landlock")
@@ -157,7 +175,9 @@ def test_every_way_works_without_a_sandbox(sandpit, victim):
 @pytest.mark.parametrize("abi", [None, 1, 2, 3, 4, 5])
 def test_no_way_works_from_inside(sandpit, identity, victim, policy, abi):
     env = {} if abi is None else {"SANDPIT_FORCE": f"landlock={abi}"}
-    done = sandpit.run(ATTACK, 0, -1, victim, options=("--policy", policy), env=env, **identity)
+    done = sandpit.run(
+        ATTACK, 0, -1, victim, options=("--policy", policy), env=env, **identity
+    )
     assert done.returncode == 0, done.stderr
     worked, everything = json.loads(done.stdout)
     assert worked["0"] == []
@@ -168,10 +188,21 @@ def test_no_way_works_from_inside(sandpit, identity, victim, policy, abi):
     assert outside == set()
     assert not everything
     assert sandpit.verify() == 0
-    refused = [e for e in sandpit.events("tamper" if policy == "trace-only" else "violation")]
+    refused = [
+        e for e in sandpit.events("tamper" if policy == "trace-only" else "violation")
+    ]
     names = {e["operation"] for e in refused}
-    assert {"kill", "prlimit64", "ptrace", "process_vm_readv", "process_vm_writev", "kcmp",
-            "pidfd_getfd", "setpriority", "fcntl"} <= names
+    assert {
+        "kill",
+        "prlimit64",
+        "ptrace",
+        "process_vm_readv",
+        "process_vm_writev",
+        "kcmp",
+        "pidfd_getfd",
+        "setpriority",
+        "fcntl",
+    } <= names
     assert all("script.py" in e.get("at", "") for e in refused)
 
 
@@ -211,7 +242,8 @@ def test_an_obstacle_in_the_traces_place_is_moved_aside(sandpit):
     assert done.returncode == 0, done.stderr
     assert sandpit.verify() == 0
     moved = [p for p in sandpit.folder.iterdir() if ".moved-" in p.name]
-    assert len(moved) == 1 and (moved[0] / "mine").read_text() == "mine"
+    assert len(moved) == 1
+    assert (moved[0] / "mine").read_text() == "mine"
 
 
 OWN_LISTENER = r"""
