@@ -272,7 +272,7 @@ static void spare_entry(void *context, void *memory)
 static void end(void)
 {
     sp_agent.ended = true;
-    if (sp_lane.ring && sp_lane_owned())
+    if (sp_lane.ring) /* in a forked child this is its own, or none */
         sp_lane.ring->ended = SP_ENDED_FINALIZED;
     PyMem_GetAllocator(PYMEM_DOMAIN_RAW, &allocator_last);
     if (allocator_last.free == spare_entry)
