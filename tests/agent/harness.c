@@ -230,17 +230,25 @@ static void print_functions(struct lane *lane)
     }
 }
 
+/* A slot may be written over while it is read: then its serial has changed, and it is left
+ * for the next time. */
 static void print_slots(struct lane *lane)
 {
     for (unsigned i = 0; i < SP_SLOTS; i++) {
-        const struct sp_ring_slot *slot = &lane->ring->slots[i];
-        uint32_t serial = __atomic_load_n(&slot->serial, __ATOMIC_ACQUIRE);
-        if (serial == lane->slots[i] || serial % 2 || slot->act == SP_ACT_NONE)
+        const struct sp_ring_slot *shared = &lane->ring->slots[i];
+        struct sp_ring_slot slot;
+        uint32_t serial = __atomic_load_n(&shared->serial, __ATOMIC_ACQUIRE);
+        if (serial == lane->slots[i] || serial % 2)
+            continue;
+        memcpy(&slot, shared, sizeof slot);
+        __atomic_thread_fence(__ATOMIC_ACQUIRE);
+        if (__atomic_load_n(&shared->serial, __ATOMIC_RELAXED) != serial ||
+            slot.act == SP_ACT_NONE)
             continue;
         lane->slots[i] = serial;
-        fprintf(out, "{\"row\":\"slot\",\"pid\":%d,\"tid\":%u,\"act\":%u", lane->pid, slot->tid,
-                slot->act);
-        print_fields(slot->body, slot->size);
+        fprintf(out, "{\"row\":\"slot\",\"pid\":%d,\"tid\":%u,\"act\":%u", lane->pid, slot.tid,
+                slot.act);
+        print_fields(slot.body, slot.size);
         fputs("}\n", out);
     }
 }
