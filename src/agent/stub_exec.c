@@ -53,8 +53,6 @@ static int complete(char *const *environment, size_t count, char **copy,
         }
         size_t own = strcspn(sp_stub_preload, ": ");
         size_t theirs = strlen(environment[i] + VARIABLE_SIZE);
-        if (theirs == 0)
-            continue;
         if (own + 1 + theirs + 1 > SP_PRELOAD_BYTES)
             return 0;
         memcpy(joined, sp_stub_preload, own);

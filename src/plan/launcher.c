@@ -95,17 +95,20 @@ static bool cached(uint64_t key, char to[PATH_MAX])
 {
     char name[PATH_MAX];
     char line[PATH_MAX + 32];
+    char path[PATH_MAX];
     if (!cache_path(name, "launchers", false))
         return false;
     FILE *file = fopen(name, "re");
     bool found = false;
     while (file != NULL && !found && fgets(line, sizeof line, file) != NULL) {
         unsigned long long have;
-        found = sscanf(line, "%16llx %4095[^\n]", &have, to) == 2 && have == key &&
-                access(to, X_OK) == 0;
+        found = sscanf(line, "%16llx %4095[^\n]", &have, path) == 2 && have == key &&
+                access(path, X_OK) == 0;
     }
     if (file != NULL)
         fclose(file);
+    if (found)
+        strcpy(to, path);
     return found;
 }
 

@@ -63,20 +63,23 @@ static int build_environment(char *const *environment, const char *stub, bool ch
     command->envp = calloc(count + 3, sizeof *command->envp);
     if (command->envp == NULL)
         return -1;
-    size_t n = 0;
+    /* In the place of the caller's own, if there is one; what stands behind the colon, nothing
+     * at all too, is what the program will find. */
+    size_t place = count;
     for (size_t i = 0; i < count; i++) {
-        if (strncmp(environment[i], "LD_PRELOAD=", 11) == 0)
+        command->envp[i] = environment[i];
+        if (before == NULL && strncmp(environment[i], "LD_PRELOAD=", 11) == 0) {
             before = environment[i] + 11;
-        else
-            command->envp[n++] = environment[i];
+            place = i;
+        }
     }
-    bool more = before != NULL && before[0] != '\0';
-    if (asprintf(&command->preload, "LD_PRELOAD=%s%s%s", stub, more ? ":" : "",
-                 more ? before : "") < 0) {
+    if (asprintf(&command->preload, "LD_PRELOAD=%s%s%s", stub, before != NULL ? ":" : "",
+                 before != NULL ? before : "") < 0) {
         command->preload = NULL;
         return -1;
     }
-    command->envp[n++] = command->preload;
+    command->envp[place] = command->preload;
+    size_t n = before != NULL ? count : count + 1;
     if (channel)
         command->envp[n++] = (char *)SP_CHANNEL_SETTING;
     return 0;

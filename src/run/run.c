@@ -222,6 +222,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                                .moves_granted = abi >= 2,
                                                .launch = &launch,
                                                .needs_agent = run->plan.needs_agent,
+                                               .signals_scoped =
+                                                   sp_landlock_scoped(&run->plan.landlock),
                                                .keep_sockets = !host.pidfd_getfd,
                                                .calls = run->plan.calls,
                                                .config = run->config.data,

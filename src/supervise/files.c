@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/json.h"
 
@@ -85,6 +86,18 @@ void sp_files_note(struct sp_files *files, const char *path)
         note.changed_ns = in_ns(st.st_ctim);
     }
     files->items[files->count++] = note;
+}
+
+void sp_files_remove_shared_memory(const struct sp_files *files)
+{
+    static const char folder[] = "/dev/shm/";
+    for (uint32_t i = 0; i < files->count; i++) {
+        const char *path = files->texts.data + files->items[i].path;
+        struct stat st;
+        if (!files->items[i].existed && strncmp(path, folder, sizeof folder - 1) == 0 &&
+            lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+            unlink(path);
+    }
 }
 
 static enum change became(const struct sp_files *files, const struct sp_file_note *note,

@@ -40,6 +40,10 @@ void sp_files_release(struct sp_files *files);
 /* `path` is absolute. Only the first note of a path counts. */
 void sp_files_note(struct sp_files *files, const char *path);
 
+/* Removes what the run made in /dev/shm: shared memory and semaphores, which nothing else would
+ * ever remove. To be called when no process of the run is left. */
+void sp_files_remove_shared_memory(const struct sp_files *files);
+
 /* {"created":[...],"changed":[...],"deleted":[...]}: each with path and, where it is there,
  * size. */
 void sp_files_write(const struct sp_files *files, struct sp_buffer *to);

@@ -323,6 +323,7 @@ static void end_everything(struct sp_supervisor *s)
         s->failure.code == 0)
         (void)sp_fail(&s->failure, SP_E_HOST, "a process of the run cannot be killed");
     sp_processes_each(&s->processes, end_process, s);
+    sp_files_remove_shared_memory(&s->files);
     deliver(s);
 }
 

@@ -53,6 +53,12 @@ static struct sp_answer refuse_process(struct sp_act_call *call, long target)
     return SP_REFUSE(EPERM);
 }
 
+static bool exists(pid_t pid)
+{
+    struct sp_guest_ids ids;
+    return sp_guest_ids(pid, &ids);
+}
+
 /* A signal may go to the run's own processes: 0 is the caller's group, which lies in the run's
  * session. To everything (-1) it may not. */
 struct sp_answer sp_act_kill(struct sp_act_call *call)
@@ -67,7 +73,13 @@ struct sp_answer sp_act_kill(struct sp_act_call *call)
         return SP_CONTINUE;
     if (target == -1 || target == INT32_MIN)
         return refuse_process(call, target);
-    return sp_tree_contains(abs(target)) ? SP_CONTINUE : refuse_process(call, target);
+    if (sp_tree_contains(abs(target)))
+        return SP_CONTINUE;
+    if (exists(abs(target)))
+        return refuse_process(call, target);
+    /* Nobody has that number; but a group goes on without its leader, and then the domain
+     * keeps the signal inside. */
+    return target < 0 && call->s->is->signals_scoped ? SP_CONTINUE : SP_REFUSE(ESRCH);
 }
 
 /* Limits, priorities, affinity of another process. */
@@ -82,6 +94,8 @@ struct sp_answer sp_act_knob(struct sp_act_call *call)
         (call->n->data.nr == SYS_setpriority ? which == PRIO_PROCESS : which == 1);
     if (one_process && target > 0 && sp_tree_contains(target))
         return SP_CONTINUE;
+    if (one_process && target > 0 && !exists(target))
+        return SP_REFUSE(ESRCH);
     if (two && target == 0 &&
         (call->n->data.nr == SYS_setpriority ? which == PRIO_PGRP : which == 2))
         return SP_CONTINUE; /* the caller's own group */
