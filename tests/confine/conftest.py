@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-PROGRAM = Path(sys.executable).parent / "sandpit"
+from programs import PROGRAM
 
 
 class Sandpit:
