@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -12,6 +13,12 @@ sys.path.insert(0, str(Path(__file__).parent / "support"))
 import abilities
 import interpreters
 from listener import Listener
+
+
+def pytest_configure() -> None:
+    """Interrupts work: a shell starts background jobs with SIGINT ignored."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
