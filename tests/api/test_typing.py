@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import site
 import subprocess
 import sys
 from pathlib import Path
@@ -55,11 +56,13 @@ def check(code, tmp_path):
     if importlib.util.find_spec("mypy") is None:
         require("mypy", "mypy is not installed")
     (tmp_path / "case.py").write_text(code)
+    # An installed package is found by itself, and may not be named; a build tree must be.
     package = str(Path(sandpit.__file__).parents[1])
+    installed = package in site.getsitepackages()
     return subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-incremental", "case.py"],
         cwd=tmp_path,
-        env={**os.environ, "MYPYPATH": package},
+        env={**os.environ, **({} if installed else {"MYPYPATH": package})},
         capture_output=True,
         text=True,
         check=False,
