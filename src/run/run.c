@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,6 +60,24 @@ static void take_signals(struct inherited *ret_inherited, sigset_t *ret_set)
     signal(SIGCHLD, SIG_DFL);
 }
 
+/* "3.9, 3.11, 3.13": the versions that there are agents for. */
+static void list_agents(const char *folder, char *to, size_t size)
+{
+    glob_t found;
+    char pattern[PATH_MAX + 64];
+    size_t n = 0;
+    snprintf(pattern, sizeof pattern, "%s/sandpit-agent-*.so", folder);
+    to[0] = '\0';
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc && n < size; i++) {
+        const char *version = strrchr(found.gl_pathv[i], '/') + sizeof "/sandpit-agent-" - 1;
+        n += (size_t)snprintf(to + n, size - n, "%s%.*s", i > 0 ? ", " : "",
+                              (int)strlen(version) - 3, version);
+    }
+    globfree(&found);
+}
+
 /* An interpreter without an agent is refused before anything of it runs. One whose name does
  * not say its version is found out when its agent does not report in. */
 static int check_agent(const struct sp_run *run, const char *agents,
@@ -69,11 +88,12 @@ static int check_agent(const struct sp_run *run, const char *agents,
     snprintf(path, sizeof path, "%s/sandpit-agent-%s.so", agents, version);
     if (version[0] == '\0' || !run->plan.needs_agent || access(path, R_OK) == 0)
         return 0;
-    (void)sp_fail(
-        reterr, SP_E_HOST,
-        "there is no agent for Python %s ('%.300s'): sandpit doctor lists those there "
-        "are (to run without one: --allow-degraded agent)",
-        version, run->interpreter.path);
+    char known[128];
+    list_agents(agents, known, sizeof known);
+    (void)sp_fail(reterr, SP_E_HOST,
+                  "there is no agent for Python %s ('%.200s'), only for %s (to run "
+                  "without one: --allow-degraded agent)",
+                  version, run->interpreter.path, known[0] != '\0' ? known : "none");
     return sp_error_what(reterr, sp_ability_name(SP_ABILITY_AGENT));
 }
 
