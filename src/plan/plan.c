@@ -93,7 +93,12 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
                  unsigned accepted, struct sp_plan *ret_plan, struct sp_error *reterr)
 {
     struct sp_plan *plan = ret_plan;
-    *plan = (struct sp_plan){.policy = policy, .calls = calls};
+    /* Field by field: its texts are large, and clearing them costs page faults. */
+    plan->policy = policy;
+    plan->calls = calls;
+    plan->degraded = 0;
+    plan->writable_count = 0;
+    plan->writable_used = 0;
     sp_host_probe(&plan->host, SP_HOST_LAUNCH);
     int code = plan_landlock(plan, accepted, reterr);
     if (code == 0)
@@ -129,9 +134,13 @@ static int grant(struct sp_plan *plan, const char *path, struct sp_error *reterr
     for (size_t i = 0; i < plan->writable_count; i++)
         if (strcmp(plan->writable[i], path) == 0)
             return 0;
-    SP_BUG_ON(plan->writable_count == SP_WRITABLE_MAX);
-    char *text = plan->writable_text[plan->writable_count];
-    snprintf(text, PATH_MAX, "%s", path);
+    size_t size = strlen(path) + 1;
+    if (plan->writable_count == SP_WRITABLE_MAX ||
+        size > sizeof plan->writable_text - plan->writable_used)
+        return sp_fail(reterr, SP_E_INTERNAL, "no room for what may be written");
+    char *text = plan->writable_text + plan->writable_used;
+    memcpy(text, path, size);
+    plan->writable_used += size;
     plan->writable[plan->writable_count++] = text;
     return sp_landlock_grant(&plan->guest, text, SP_FS_WRITE_FILE | SP_FS_TRUNCATE,
                              reterr);

@@ -42,7 +42,8 @@ struct sp_plan {
     const char
         *writable[SP_WRITABLE_MAX]; /* what D2 lets it write by itself, canonical */
     size_t writable_count;
-    char writable_text[SP_WRITABLE_MAX][PATH_MAX];
+    char writable_text[3 * PATH_MAX];
+    size_t writable_used;
     struct sp_filter filter;
     bool listener;
     bool needs_agent;
