@@ -7,6 +7,30 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* What the agent's hooks need of a thread's stack at the most, beside what the program asked
+ * for: a thread whose stack is chosen to fit would overflow. */
+#define STACK_EXTRA (1u << 20)
+
+/* A copy of the attributes with a larger stack. NULL: they are to be used as they are, since
+ * the program brings the stack itself or they cannot be copied. */
+static const pthread_attr_t *with_room(const pthread_attr_t *attr, pthread_attr_t *ret_copy)
+{
+    SP_REAL(pthread_attr_getstack);
+    static void *cache;
+    int (*set)(pthread_attr_t *, size_t) =
+        (int (*)(pthread_attr_t *, size_t))sp_stub_real(&cache, "pthread_attr_setstacksize");
+    void *address = NULL;
+    size_t size = 0;
+    if (!real || !set || real(attr, &address, &size) != 0)
+        return NULL;
+    /* Without a stack of the program's own the address is the end of an empty one, minus the
+     * size. */
+    if ((char *)address + size != NULL)
+        return NULL;
+    *ret_copy = *attr;
+    return set(ret_copy, size + STACK_EXTRA) == 0 ? ret_copy : NULL;
+}
+
 SP_EXPORT int pthread_create(pthread_t *restrict thread,
                              const pthread_attr_t *restrict attr,
                              void *(*start)(void *), void *restrict argument)
@@ -14,8 +38,12 @@ SP_EXPORT int pthread_create(pthread_t *restrict thread,
     SP_REAL(pthread_create);
     if (!real)
         return EAGAIN;
-    if (sp_stub.thread_made)
+    pthread_attr_t copy;
+    if (sp_stub.thread_made) {
         sp_stub.thread_made();
+        const pthread_attr_t *larger = attr ? with_room(attr, &copy) : NULL;
+        attr = larger ? larger : attr;
+    }
     return real(thread, attr, start, argument);
 }
 
