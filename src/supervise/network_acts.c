@@ -363,19 +363,19 @@ struct sp_answer sp_act_bind(struct sp_act_call *call)
 struct sp_answer sp_act_listen(struct sp_act_call *call)
 {
     if (!call->s->policy->network_denied) {
-        record(call, SP_KIND_BIND, SP_ACT_CONNECT, "listen", NULL, NULL);
+        record(call, SP_KIND_BIND, SP_ACT_NONE, "listen", NULL, NULL);
         return SP_CONTINUE;
     }
     sp_auto_fd fd =
         sp_sockets_take(&call->s->sockets, (pid_t)call->n->pid, sp_act_int(call, 0));
     if (fd == -EACCES)
-        return deny(call, SP_ACT_CONNECT, "listen", "a socket", NULL, EACCES);
+        return deny(call, SP_ACT_NONE, "listen", "a socket", NULL, EACCES);
     if (fd < 0)
         return SP_REFUSE(-fd);
     if (listen(fd, sp_act_int(call, 1)) != 0)
         return SP_REFUSE(errno);
     sp_sockets_settled(&call->s->sockets, fd);
-    record(call, SP_KIND_BIND, SP_ACT_CONNECT, "listen", NULL, NULL);
+    record(call, SP_KIND_BIND, SP_ACT_NONE, "listen", NULL, NULL);
     return SP_RETURN(0);
 }
 

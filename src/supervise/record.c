@@ -87,11 +87,12 @@ void sp_place_from_claim(const struct sp_claim *claim, struct sp_place *ret_plac
         stack_from_text(&ret_place->stack, stack, size);
 }
 
-static void place_from_frames(struct sp_act_call *call, struct sp_place *place)
+static void place_from_frames(struct sp_act_call *call, bool announced_by_python,
+                              struct sp_place *place)
 {
     struct sp_ring_frames layout;
     static struct sp_frame frames[16];
-    place->native = true;
+    place->native = announced_by_python;
     if (call->process->lane == NULL || !sp_lane_frames(call->process->lane, &layout))
         return;
     unsigned count = sp_frames_walk(&layout, call->process->pid, (pid_t)call->n->pid,
@@ -150,7 +151,7 @@ bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
     }
     *ret_place = (struct sp_place){0};
     sp_buffer_init(&ret_place->stack, STACK_MAX);
-    place_from_frames(call, ret_place);
+    place_from_frames(call, act != SP_ACT_NONE, ret_place);
     return false;
 }
 

@@ -15,7 +15,8 @@ struct sp_place {
     struct sp_buffer stack; /* JSON array, empty: none */
 };
 
-/* Takes the agent's claim for this thread and class; without one, walks the thread's frames.
+/* Takes the agent's claim for this thread and class (SP_ACT_NONE: one that raises no audit event,
+ * so that none is missing); without one, walks the thread's frames.
  * `text` (may be NULL) must occur in the claim's path or address for it to count. Also hands
  * out the claim: *ret_claim (may be NULL) is filled when the result is true. */
 bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
