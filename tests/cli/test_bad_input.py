@@ -108,3 +108,23 @@ def test_older_trace_stays_when_the_run_is_refused(sandpit, script, tmp_path):
     assert old.read_text() == "old\n"
     assert sandpit("run", script).returncode == 0
     assert old.read_text() != "old\n"
+
+
+@pytest.mark.parametrize("written_to", ["hello.py", "link.py"])
+@pytest.mark.parametrize("run", ["hello.py", "link.py"])
+def test_trace_never_replaces_the_script(sandpit, script, tmp_path, run, written_to):
+    (tmp_path / "link.py").symlink_to("hello.py")
+    done = sandpit("run", "-o", written_to, run)
+    if (run, written_to) == ("hello.py", "link.py"):
+        assert done.returncode == 0  # the link gives way, the script stays
+    else:
+        assert (done.returncode, done.stdout) == (125, "")
+        assert one_line(done.stderr)
+        assert (tmp_path / "link.py").is_symlink()
+    assert script.read_text() == HELLO
+
+
+def test_script_named_like_a_trace_is_kept(sandpit, tmp_path):
+    (tmp_path / "odd.sptrace").write_text(HELLO)
+    assert sandpit("run", "odd.sptrace").returncode == 125
+    assert (tmp_path / "odd.sptrace").read_text() == HELLO
