@@ -62,7 +62,7 @@ static void default_trace(const struct sp_run_options *options, const char *scri
     const char *name = "sandpit";
     if (options->module != NULL)
         name = options->module;
-    else if (script != NULL && strcmp(script, "-") != 0)
+    else if (options->code == NULL && script != NULL && strcmp(script, "-") != 0)
         name = script;
     size_t length = strlen(name);
     while (length > 1 && name[length - 1] == '/')

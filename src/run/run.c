@@ -71,7 +71,8 @@ static void list_agents(const char *folder, char *to, size_t size)
     if (glob(pattern, 0, NULL, &found) != 0)
         return;
     for (size_t i = 0; i < found.gl_pathc && n < size; i++) {
-        const char *version = strrchr(found.gl_pathv[i], '/') + sizeof "/sandpit-agent-" - 1;
+        const char *version =
+            strrchr(found.gl_pathv[i], '/') + sizeof "/sandpit-agent-" - 1;
         n += (size_t)snprintf(to + n, size - n, "%s%.*s", i > 0 ? ", " : "",
                               (int)strlen(version) - 3, version);
     }
@@ -97,6 +98,24 @@ static int check_agent(const struct sp_run *run, const char *agents,
     return sp_error_what(reterr, sp_ability_name(SP_ABILITY_AGENT));
 }
 
+/* A trace may replace an older file, but not what it is the trace of. */
+static int spare_script(const struct sp_run *run, struct sp_error *reterr)
+{
+    const struct sp_run_request *rq = run->request;
+    struct stat old;
+    struct stat script;
+    bool same = false;
+    if (rq->kind == SP_PROGRAM_SCRIPT && run->trace.fd >= 0 &&
+        fstatat(run->trace.folder, run->trace.name, &old, AT_SYMLINK_NOFOLLOW) == 0)
+        for (int flags = 0; flags <= AT_SYMLINK_NOFOLLOW; flags += AT_SYMLINK_NOFOLLOW)
+            same |= fstatat(AT_FDCWD, rq->value, &script, flags) == 0 &&
+                    script.st_dev == old.st_dev && script.st_ino == old.st_ino;
+    if (!same)
+        return 0;
+    return sp_fail(reterr, SP_E_TRACE,
+                   "cannot write the trace '%.200s': it is the script", rq->trace);
+}
+
 /* Everything that needs no process yet. */
 static int prepare(struct sp_run *run, struct sp_error *reterr)
 {
@@ -119,6 +138,8 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     if (code == 0 && rq->folder != NULL && chdir(rq->folder) != 0)
         code = sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'",
                              rq->folder);
+    if (code == 0)
+        code = spare_script(run, reterr);
     if (code != 0)
         return code;
     code = sp_plan_grant_writes(&run->plan, reterr);
@@ -233,33 +254,32 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                .pipe_ignored = inherited->pipe_ignored,
                                .child_ignored = inherited->child_ignored};
     int abi = run->plan.host.landlock_abi;
-    const struct sp_supervision supervision = {.policy = run->policy,
-                                               .writable = run->plan.writable,
-                                               .writable_count =
-                                                   run->plan.writable_count,
-                                               .writes_guarded = abi >= 1,
-                                               .truncation_guarded = abi >= 3,
-                                               .moves_granted = abi >= 2,
-                                               .launch = &launch,
-                                               .needs_agent = run->plan.needs_agent,
-                                               .signals_scoped =
-                                                   sp_landlock_scoped(&run->plan.landlock),
-                                               .keep_sockets = !host.pidfd_getfd,
-                                               .calls = run->plan.calls,
-                                               .config = run->config.data,
-                                               .config_size = run->config.size,
-                                               .writer = run->writer,
-                                               .start_ns = run->start_ns,
-                                               .timeout_ns = run->request->timeout_ns,
-                                               .stdio = run->stdio,
-                                               .capture = run->request->capture,
-                                               .capture_max = run->request->capture_max,
-                                               .control = run->request->control,
-                                               .debug = run->request->debug,
-                                               .write_start = write_start,
-                                               .on_started = on_started,
-                                               .context = run,
-                                               .signals = signals};
+    const struct sp_supervision supervision = {
+        .policy = run->policy,
+        .writable = run->plan.writable,
+        .writable_count = run->plan.writable_count,
+        .writes_guarded = abi >= 1,
+        .truncation_guarded = abi >= 3,
+        .moves_granted = abi >= 2,
+        .launch = &launch,
+        .needs_agent = run->plan.needs_agent,
+        .signals_scoped = sp_landlock_scoped(&run->plan.landlock),
+        .keep_sockets = !host.pidfd_getfd,
+        .calls = run->plan.calls,
+        .config = run->config.data,
+        .config_size = run->config.size,
+        .writer = run->writer,
+        .start_ns = run->start_ns,
+        .timeout_ns = run->request->timeout_ns,
+        .stdio = run->stdio,
+        .capture = run->request->capture,
+        .capture_max = run->request->capture_max,
+        .control = run->request->control,
+        .debug = run->request->debug,
+        .write_start = write_start,
+        .on_started = on_started,
+        .context = run,
+        .signals = signals};
     return sp_supervise(&supervision, ret_outcome, reterr);
 }
 

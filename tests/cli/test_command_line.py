@@ -181,3 +181,20 @@ def test_manual_page_formats_without_warnings(sandpit):
     assert done.stderr == ""
     text = re.sub(".\x08", "", done.stdout).replace("\N{MINUS SIGN}", "-")
     assert "--fail-on-violation" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["-c", "print(1)"], "sandpit"),
+        (["-"], "sandpit"),
+        (["-m", "os.path"], "os.path"),
+        (["sub/hello.py"], "hello"),
+        (["sub"], "sub"),
+    ],
+)
+def test_trace_is_named_after_what_runs(sandpit, tmp_path, arguments, name):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "hello.py").write_text("")
+    sandpit("run", *arguments)
+    assert [path.name for path in tmp_path.glob("*.sptrace")] == [f"{name}.sptrace"]
