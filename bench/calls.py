@@ -28,8 +28,9 @@ from timing import Command, Series, time_in_turn
 PLAIN = "untraced"
 LEVELS = ("first", "folded", "all")
 
-# Program, its arguments, and loops that make it run for about 0.3 s untraced. From nearly
-# no calls (nbody) to nearly nothing else (deltablue, generators), as in the whole suite.
+# Program, its arguments, and loops that make it run for about 0.3 s untraced. From
+# nearly no calls (nbody) to nearly nothing else (deltablue, generators), as in the
+# whole suite.
 PROGRAMS: dict[str, tuple[list[str], int]] = {
     "chaos": ([], 4),
     "coroutines": ([], 10),

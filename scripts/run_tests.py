@@ -71,9 +71,17 @@ def run_c_tests(folder: Path, total: Count) -> None:
 
 def run_pytest(name: str, arguments: list[str], total: Count) -> None:
     report = setup.BUILD / f"{name}.junit.xml"
-    # A worker for each core; a file's tests stay together, since some share what they made.
+    # A worker for each core; a file's tests stay together, since some share what they
+    # made.
     workers = ["-n", "auto", "--dist", "loadfile"]
-    command = [str(setup.PYTHON), "-m", "pytest", "-q", *workers, f"--junitxml={report}"]
+    command = [
+        str(setup.PYTHON),
+        "-m",
+        "pytest",
+        "-q",
+        *workers,
+        f"--junitxml={report}",
+    ]
     run_counted([*command, *arguments], report, total)
 
 

@@ -13,12 +13,14 @@
 
 /* A copy of the attributes with a larger stack. NULL: they are to be used as they are, since
  * the program brings the stack itself or they cannot be copied. */
-static const pthread_attr_t *with_room(const pthread_attr_t *attr, pthread_attr_t *ret_copy)
+static const pthread_attr_t *with_room(const pthread_attr_t *attr,
+                                       pthread_attr_t *ret_copy)
 {
     SP_REAL(pthread_attr_getstack);
     static void *cache;
     int (*set)(pthread_attr_t *, size_t) =
-        (int (*)(pthread_attr_t *, size_t))sp_stub_real(&cache, "pthread_attr_setstacksize");
+        (int (*)(pthread_attr_t *, size_t))sp_stub_real(&cache,
+                                                        "pthread_attr_setstacksize");
     void *address = NULL;
     size_t size = 0;
     if (!real || !set || real(attr, &address, &size) != 0)

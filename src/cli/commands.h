@@ -64,7 +64,7 @@ const struct sp_command *sp_command_find(const char *name); /* NULL: unknown */
  * argv[argc] is NULL. They return the exit code. For `run` they are the script and what
  * follows it; after -c or -m, the program's arguments only. */
 int sp_cli_run(const void *values, int argc, char **argv); /* run.c */
-int sp_cli_run_spec(const void *options, int argc,
+int sp_cli_run_spec(const void *values, int argc,
                     char **argv); /* run_spec.c: argv[0] is FD */
 int sp_cli_doctor(const void *values, int argc, char **argv);
 int sp_cli_completion(const void *values, int argc, char **argv);

@@ -108,7 +108,7 @@ static bool cached(uint64_t key, char to[PATH_MAX])
     if (file != NULL)
         fclose(file);
     if (found)
-        strcpy(to, path);
+        memcpy(to, path, strlen(path) + 1);
     return found;
 }
 

@@ -73,8 +73,8 @@ static int build_environment(char *const *environment, const char *stub, bool ch
             place = i;
         }
     }
-    if (asprintf(&command->preload, "LD_PRELOAD=%s%s%s", stub, before != NULL ? ":" : "",
-                 before != NULL ? before : "") < 0) {
+    if (asprintf(&command->preload, "LD_PRELOAD=%s%s%s", stub,
+                 before != NULL ? ":" : "", before != NULL ? before : "") < 0) {
         command->preload = NULL;
         return -1;
     }

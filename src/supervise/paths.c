@@ -47,7 +47,7 @@ static const char *last_name(const char *path, char folder[PATH_MAX])
         at--;
     snprintf(folder, PATH_MAX, "%.*s", (int)(at - path), path);
     if (folder[0] == '\0')
-        strcpy(folder, ".");
+        memcpy(folder, ".", sizeof ".");
     return at;
 }
 
@@ -102,7 +102,7 @@ int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
         return -ENAMETOOLONG;
     if (last[0] == '\0')
         return -EBUSY; /* the root folder */
-    strcpy(ret_name, last);
+    memcpy(ret_name, last, strlen(last) + 1);
     return sp_guest_open_path((pid_t)call->n->pid, path->dirfd, folder, O_DIRECTORY);
 }
 

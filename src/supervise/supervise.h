@@ -43,7 +43,7 @@ struct sp_supervision {
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
     bool needs_agent;        /* a program whose agent does not report in ends the run */
-    bool signals_scoped; /* Landlock keeps signals inside */
+    bool signals_scoped;     /* Landlock keeps signals inside */
     bool keep_sockets;       /* no pidfd_getfd on this host */
     enum sp_calls_level calls;
     const void *config; /* struct sp_ring_config, for the agents */
