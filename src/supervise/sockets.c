@@ -20,6 +20,7 @@
 /* One socket as sock_diag tells of it. */
 struct diag_socket {
     uint64_t cookie;
+    int type;
     uint32_t path_inode; /* 0: not bound to a path */
     uint32_t path_device;
     const char *name; /* bound name; abstract ones begin with NUL */
@@ -46,7 +47,8 @@ static void parse_socket(const struct nlmsghdr *header, struct diag_socket *ret_
     const struct unix_diag_msg *m = NLMSG_DATA(header);
     int left = (int)(header->nlmsg_len - NLMSG_LENGTH(sizeof *m));
     *ret_socket = (struct diag_socket){.cookie = (uint64_t)m->udiag_cookie[1] << 32 |
-                                                 m->udiag_cookie[0]};
+                                                 m->udiag_cookie[0],
+                                       .type = m->udiag_type};
     for (const struct rtattr *a = (const void *)(m + 1); RTA_OK(a, left);
          a = RTA_NEXT(a, left)) {
         if (a->rta_type == UNIX_DIAG_VFS) {
@@ -213,6 +215,7 @@ struct search {
     struct stat object;
     const char *name;
     size_t name_size;
+    int type; /* an abstract name is taken once for each type of socket */
     bool found;
     bool is_own;
 };
@@ -229,7 +232,8 @@ static void match(void *context, const struct diag_socket *found)
 {
     struct search *search = context;
     bool same = search->name != NULL
-                    ? found->name_size == search->name_size && found->name_size > 0 &&
+                    ? found->type == search->type &&
+                          found->name_size == search->name_size && found->name_size > 0 &&
                           memcmp(found->name, search->name, found->name_size) == 0
                     : found->path_inode != 0 && same_node(found, &search->object);
     if (!same)
@@ -273,6 +277,9 @@ int sp_sockets_connect_abstract(struct sp_sockets *sockets, int fd,
     struct search search = {.sockets = sockets,
                             .name = address->sun_path,
                             .name_size = size - offsetof(struct sockaddr_un, sun_path)};
+    socklen_t type_size = sizeof search.type;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &search.type, &type_size) != 0)
+        return -errno;
     if (!for_each_socket(sockets, match, &search))
         return -EACCES;
     if (!search.found)
