@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "base/scope.h"
+#include "supervise/paths.h"
 #include "supervise/record.h"
 #include "sys/guest.h"
 
@@ -42,32 +42,13 @@ static void argv_members(pid_t tid, uint64_t address, struct sp_buffer *members)
     sp_buffer_text(members, cut ? "],\"argv_cut\":true" : "]");
 }
 
-/* The path that is asked for and what it leads to. false: it leads nowhere, the kernel will
- * say so. */
-static bool find_program(struct sp_act_call *call, int dirfd, const char *path,
-                         char found[PATH_MAX])
-{
-    sp_auto_fd fd = sp_guest_open_path((pid_t)call->n->pid, dirfd, path, 0);
-    char name[40];
-    if (fd == -EACCES) { /* a walk through procfs: told as it was asked for */
-        snprintf(found, PATH_MAX, "%s", path);
-        return true;
-    }
-    if (fd < 0)
-        return false;
-    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(name, found, PATH_MAX - 1);
-    if (n < 0)
-        return false;
-    found[n] = '\0';
-    return true;
-}
-
-static void note_pending(struct sp_act_call *call, const char *path, uint64_t argv)
+static void note_pending(struct sp_act_call *call, const char *path, uint64_t argv,
+                         bool found)
 {
     struct sp_pending_exec *exec = &call->process->exec;
-    struct sp_place place;
-    sp_place_find(call, SP_ACT_PROCESS, NULL, &place, NULL);
+    struct sp_place place = {0};
+    if (found) /* the announcement is kept for the next folder on PATH */
+        sp_place_find(call, SP_ACT_PROCESS, NULL, &place, NULL);
     sp_buffer_clear(&exec->members);
     sp_member_text(&exec->members, "path", path);
     argv_members((pid_t)call->n->pid, argv, &exec->members);
@@ -79,36 +60,53 @@ static void note_pending(struct sp_act_call *call, const char *path, uint64_t ar
     exec->waiting = true;
 }
 
-/* An empty path names the descriptor itself (AT_EMPTY_PATH, a memory file for example). */
-static bool asked_path(struct sp_act_call *call, int *ret_dirfd, char asked[PATH_MAX])
+/* A program that its user may not read runs in a process that nobody may look into. */
+static struct sp_answer deny_unreadable(struct sp_act_call *call, const char *path)
 {
-    bool at = call->n->data.nr == SYS_execveat;
-    *ret_dirfd = at ? sp_act_int(call, 0) : AT_FDCWD;
-    pid_t tid = (pid_t)call->n->pid;
-    if (sp_guest_text(tid, sp_act_arg(call, at ? 1 : 0), asked, PATH_MAX) < 0)
-        return false;
-    if (asked[0] == '\0' && at && sp_guest_fd_path(tid, *ret_dirfd, asked))
-        *ret_dirfd = AT_FDCWD;
-    return true;
+    struct sp_place place;
+    struct sp_buffer members;
+    sp_buffer_init(&members, 64u << 10);
+    sp_member_text(&members, "path", path);
+    sp_place_find(call, SP_ACT_PROCESS, NULL, &place, NULL);
+    struct sp_denial denial = {.category = "integrity",
+                               .operation = "exec",
+                               .target = path,
+                               .verdict = sp_verdict_always(call->s->policy),
+                               .layer = SP_LAYER_KERNEL,
+                               .members = &members};
+    sp_record_denial(call, &denial, &place, NULL);
+    sp_place_release(&place);
+    sp_buffer_release(&members);
+    return SP_REFUSE(EACCES);
+}
+
+/* The descriptor itself (AT_EMPTY_PATH, a memory file for example) and what is reached through
+ * procfs need no name that leads there from here. */
+static bool has_no_name(const struct sp_path *path)
+{
+    return path->asked[0] == '\0' || strncmp(path->text, "/proc/", 6) == 0;
 }
 
 struct sp_answer sp_act_exec(struct sp_act_call *call)
 {
     struct sp_supervisor *s = call->s;
-    char asked[PATH_MAX];
-    char found[PATH_MAX];
-    int dirfd;
+    static struct sp_path path;
+    bool at = call->n->data.nr == SYS_execveat;
     if (s->phase == SP_PHASE_SEALED && call->process->program) {
         s->phase = SP_PHASE_LOADING; /* our own exec of the interpreter */
         return SP_CONTINUE;
     }
     if (call->process->lane != NULL)
         sp_lane_drain(call->process->lane, s->writer, 0);
-    if (!asked_path(call, &dirfd, asked))
-        return SP_CONTINUE; /* the kernel cannot read it either */
-    if (find_program(call, dirfd, asked, found))
-        note_pending(call, found,
-                     sp_act_arg(call, call->n->data.nr == SYS_execveat ? 2 : 1));
+    int result = sp_path_read(call, at ? sp_act_int(call, 0) : AT_FDCWD,
+                              sp_act_arg(call, at ? 1 : 0), true, &path);
+    if (result != 0)
+        return sp_act_unreadable(call, -result);
+    bool found = has_no_name(&path) || access(path.text, R_OK) == 0;
+    if (!found && errno == EACCES && access(path.text, X_OK) == 0)
+        return deny_unreadable(call, path.text);
+    /* One that is not there may be by the time that the kernel looks. */
+    note_pending(call, path.text, sp_act_arg(call, at ? 2 : 1), found);
     return SP_CONTINUE;
 }
 
@@ -135,8 +133,8 @@ void sp_exec_check(struct sp_supervisor *s, struct sp_process *process)
 {
     if (!process->exec.waiting)
         return;
-    uint64_t mark = sp_guest_image(process->pid);
-    if (mark != 0 && mark != process->exec.mark)
+    /* 0: it was readable before, and is not any more. */
+    if (sp_guest_image(process->pid) != process->exec.mark)
         sp_exec_confirm(s, process, false);
     else
         process->exec.waiting = false; /* it failed: the same image goes on */
@@ -203,6 +201,8 @@ void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int c
                       int signal)
 {
     flush_lookups(s, process->pid);
+    /* Nothing was heard of it since: it is taken for the program that it asked for. */
+    sp_exec_confirm(s, process, false);
     if (process->lane != NULL) {
         sp_lane_finish(process->lane, s->writer);
         sp_lane_free(process->lane);

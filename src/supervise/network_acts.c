@@ -111,6 +111,16 @@ static bool read_address(struct sp_act_call *call, uint64_t from, uint64_t size,
     return true;
 }
 
+/* A size that makes no sense is the kernel's to refuse. */
+static struct sp_answer unreadable(struct sp_act_call *call, uint64_t size)
+{
+    int length = (int)(uint32_t)size;
+    bool sound = length >= (int)sizeof(sa_family_t) &&
+                 length <= (int)sizeof(struct sockaddr_storage);
+    return sound || call->s->policy->network_denied ? sp_act_unreadable(call, EFAULT)
+                                                    : SP_CONTINUE;
+}
+
 static void address_members(const struct address *a, struct sp_buffer *members)
 {
     sp_member_text(members, "family", family_name(a->family));
@@ -331,7 +341,7 @@ struct sp_answer sp_act_connect(struct sp_act_call *call)
     struct address a;
     bool denied = call->s->policy->network_denied;
     if (!read_address(call, sp_act_arg(call, 1), sp_act_arg(call, 2), &a))
-        return denied ? SP_REFUSE(EFAULT) : SP_CONTINUE;
+        return unreadable(call, sp_act_arg(call, 2));
     if (!denied) {
         record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "connect", &a, "observed");
         return SP_CONTINUE;
@@ -351,7 +361,7 @@ struct sp_answer sp_act_bind(struct sp_act_call *call)
     struct address a;
     bool denied = call->s->policy->network_denied;
     if (!read_address(call, sp_act_arg(call, 1), sp_act_arg(call, 2), &a))
-        return denied ? SP_REFUSE(EFAULT) : SP_CONTINUE;
+        return unreadable(call, sp_act_arg(call, 2));
     if (denied && a.family != AF_UNIX)
         return deny(call, SP_ACT_CONNECT, "bind", a.text, &a, EACCES);
     record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", &a, "observed");
@@ -404,13 +414,12 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
     if ((flags & MSG_FASTOPEN) != 0)
         return deny(call, SP_ACT_CONNECT, "send", target, readable ? &a : NULL,
                     EOPNOTSUPP);
+    if (!readable)
+        return unreadable(call, sp_act_arg(call, 5));
     if (!call->s->policy->network_denied) {
-        if (readable)
-            record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "send", &a, "observed");
+        record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "send", &a, "observed");
         return SP_CONTINUE;
     }
-    if (!readable)
-        return SP_REFUSE(EFAULT);
     /* Unix stream sockets take no address, connected or not: the kernel refuses it. */
     if (a.family == AF_UNIX)
         return SP_REFUSE(EISCONN);

@@ -90,9 +90,11 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
     bool changes = creates || (open.flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool follow = (open.flags & O_NOFOLLOW) == 0 &&
                   (open.flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
-    if (!sp_path_read(call, open.dirfd, open.path, follow, &path) ||
-        path.asked[0] == '\0')
-        return SP_CONTINUE; /* the kernel refuses it as well: EFAULT, ENOENT */
+    int result = open.path == 0
+                     ? -EFAULT
+                     : sp_path_read(call, open.dirfd, open.path, follow, &path);
+    if (result != 0 || path.asked[0] == '\0')
+        return sp_act_unreadable(call, result != 0 ? -result : ENOENT);
     /* Such a file runs with its owner's rights when somebody outside starts it. */
     if (creates && (open.mode & (S_ISUID | S_ISGID)) != 0)
         return sp_broker_deny(call, "open", &path, EPERM);

@@ -118,8 +118,8 @@ static int folder_argument(const struct sp_act_call *call, int8_t argument)
     return argument == CWD ? AT_FDCWD : sp_act_int(call, argument);
 }
 
-static bool read_path(struct sp_act_call *call, int8_t dirfd, int8_t path,
-                      struct sp_path *ret_path)
+static int read_path(struct sp_act_call *call, int8_t dirfd, int8_t path,
+                     struct sp_path *ret_path)
 {
     return sp_path_read(call, folder_argument(call, dirfd),
                         path == NONE ? 0 : sp_act_arg(call, path), false, ret_path);
@@ -159,10 +159,11 @@ struct sp_answer sp_act_path(struct sp_act_call *call)
     static struct sp_path to;
     if (p == NULL)
         return SP_REFUSE(EPERM);
-    if (!read_path(call, p->dirfd, p->path, &path))
-        return SP_CONTINUE;
-    if (p->to != NONE && !read_path(call, p->to_dirfd, p->to, &to))
-        return SP_CONTINUE;
+    int result = read_path(call, p->dirfd, p->path, &path);
+    if (result == 0 && p->to != NONE)
+        result = read_path(call, p->to_dirfd, p->to, &to);
+    if (result != 0)
+        return sp_act_unreadable(call, -result);
     /* A mode with set-id bits makes a file that runs with its owner's rights when somebody
      * outside starts it; a device node reaches the kernel's drivers. */
     if (p->mode != NONE && dangerous_mode(p, sp_act_arg(call, p->mode)))

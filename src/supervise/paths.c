@@ -67,25 +67,40 @@ static void by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
              (int)strcspn(last, "/"), last);
 }
 
-bool sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
-                  struct sp_path *ret_path)
+/* What the descriptor itself is; `named`: by an empty path. */
+static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
+{
+    if (fd == AT_FDCWD ? sp_guest_cwd(tid, to) : sp_guest_fd_path(tid, fd, to))
+        return 0;
+    if (errno == ENAMETOOLONG) {
+        snprintf(to, PATH_MAX, "descriptor %d", fd);
+        return 0;
+    }
+    if (errno != ENOENT)
+        return -EFAULT;
+    return named ? -ENOENT : -EBADF;
+}
+
+int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
+                 struct sp_path *ret_path)
 {
     pid_t tid = (pid_t)call->n->pid;
     struct sp_path *path = ret_path;
     path->dirfd = dirfd;
     path->asked[0] = '\0';
-    if (address != 0 &&
-        sp_guest_text(tid, address, path->asked, sizeof path->asked) < 0)
-        return false;
-    if (path->asked[0] == '\0')
-        return sp_guest_fd_path(tid, dirfd, path->text);
+    ssize_t size =
+        address == 0 ? 0 : sp_guest_text(tid, address, path->asked, sizeof path->asked);
+    if (size < 0)
+        return (int)size;
+    if (size == 0)
+        return by_descriptor(tid, dirfd, address != 0, path->text);
     if (follow) {
         sp_auto_fd fd = sp_guest_open_path(tid, dirfd, path->asked, 0);
         if (fd >= 0 && canonical(fd, path->text))
-            return true;
+            return 0;
     }
     by_folder(tid, dirfd, path->asked, path->text);
-    return true;
+    return 0;
 }
 
 int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags)

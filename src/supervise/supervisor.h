@@ -129,6 +129,8 @@ struct sp_answer sp_act_knob(struct sp_act_call *call);
 struct sp_answer sp_act_fcntl(struct sp_act_call *call);
 struct sp_answer sp_act_prctl(struct sp_act_call *call);
 struct sp_answer sp_act_forbidden(struct sp_act_call *call);
+/* Refuses with `err` a call whose arguments cannot be read. */
+struct sp_answer sp_act_unreadable(struct sp_act_call *call, int err);
 
 /* agent_acts.c: the program runs: the record can begin. python_version 0: its agent has not
  * reported in. */

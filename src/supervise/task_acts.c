@@ -133,6 +133,17 @@ struct sp_answer sp_act_prctl(struct sp_act_call *call)
     return sp_act_forbidden(call);
 }
 
+/* What cannot be read can be neither judged nor recorded: it is not done. A process that cannot
+ * be looked into at all, as it runs a program that its user may not read, is told of. */
+struct sp_answer sp_act_unreadable(struct sp_act_call *call, int err)
+{
+    char folder[PATH_MAX];
+    if (err == EFAULT && !sp_guest_cwd((pid_t)call->n->pid, folder) && errno == EACCES)
+        record(call, "integrity", "being readable by the supervisor",
+               sp_verdict_always(call->s->policy));
+    return SP_REFUSE(err);
+}
+
 static int errno_of(const struct sp_act_call *call)
 {
     for (size_t i = 0; i < sp_call_rules_count; i++) {
