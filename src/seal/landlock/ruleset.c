@@ -39,14 +39,13 @@ void sp_landlock_compile(const struct sp_landlock_features *features,
             SP_SCOPE_SIGNAL | (features->network_denied ? SP_SCOPE_ABSTRACT_UNIX : 0);
     if (abi >= 4 && features->network_denied)
         ret_landlock->handled_net = SP_NET_BIND_TCP | SP_NET_CONNECT_TCP;
-    /* With ABI 1 the supervisor has no domain: it would not be able to move files between
-     * folders for the guest. */
-    bool separate =
-        abi >= 2 && ret_landlock->scoped == 0 && ret_landlock->handled_net == 0;
-    if (abi == 0 || !(separate || features->writes_guarded))
+    /* Once any domain of a process handles rights on files, each of them must grant moves
+     * between folders. With ABI 1 none can: the supervisor goes without a domain there, so
+     * that it can move files for the guest. */
+    if (abi == 0 || (abi == 1 && !features->writes_guarded))
         return;
     uint64_t handled = SP_FS_REFER;
-    if (separate)
+    if (ret_landlock->scoped == 0 && ret_landlock->handled_net == 0)
         handled |= SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK;
     if (features->writes_guarded)
         handled |= SP_FS_WRITE_FILE | SP_FS_TRUNCATE;

@@ -46,21 +46,21 @@ static void test_domains_ask_for_what_each_abi_has(void **state)
         {-1, true, false, 0, 0, 0, 0, "no Landlock"},
         {0, true, true, 0, 0, 0, 0, "no Landlock"},
         {1, false, false, 0, 0, 0, 0, "a domain would keep the supervisor from moving"},
-        {1, true, true, SP_FS_WRITE_FILE, 0, 0, 0, "the guest's: writes"},
+        {1, true, true, NODES | SP_FS_WRITE_FILE, 0, 0, 0, "the guest's: writes"},
         {2, false, false, NODES | SP_FS_REFER, 0, 0, 1, "moves granted everywhere"},
         {2, false, true, NODES | SP_FS_WRITE_FILE | SP_FS_REFER, 0, 0, 1, "and writes"},
         {3, true, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
         {3, true, true, NODES | WRITES, 0, 0, 1, "truncation as well"},
         {4, false, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {4, true, false, 0, TCP, 0, 0, "the network makes the domain"},
+        {4, true, false, SP_FS_REFER, TCP, 0, 1, "the network makes the domain"},
         {4, true, true, WRITES, TCP, 0, 1, "the network, and writes"},
-        {5, true, false, 0, TCP, 0, 0, "the same"},
+        {5, true, false, SP_FS_REFER, TCP, 0, 1, "the same"},
         {5, false, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {6, false, false, 0, 0, SP_SCOPE_SIGNAL, 0, "scopes make the domain"},
-        {6, true, false, 0, TCP, SCOPES, 0, "both"},
+        {6, false, false, SP_FS_REFER, 0, SP_SCOPE_SIGNAL, 1, "scopes make the domain"},
+        {6, true, false, SP_FS_REFER, TCP, SCOPES, 1, "both"},
         {6, true, true, WRITES, TCP, SCOPES, 1, "and writes"},
-        {8, true, false, 0, TCP, SCOPES, 0, "nothing newer to ask for"},
-        {99, true, false, 0, TCP, SCOPES, 0, "nor from a kernel to come"},
+        {8, true, false, SP_FS_REFER, TCP, SCOPES, 1, "nothing newer to ask for"},
+        {99, true, false, SP_FS_REFER, TCP, SCOPES, 1, "nor from a kernel to come"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -132,18 +132,20 @@ struct scene {
 
 static const char secret[] = "readable from outside";
 
-static int enter(const struct scene *scene)
+/* The supervisor's domain, or the guest's inside it, which may write everywhere here. */
+static void enter(const struct scene *scene, bool guest)
 {
-    /* With ABI 1 only the guest's domain exists; it may write everywhere here. */
-    struct sp_landlock_features features = {scene->abi, scene->network_denied,
-                                            scene->abi == 1};
+    struct sp_landlock_features features = {scene->abi, scene->network_denied, guest};
     struct sp_landlock landlock;
     int fd = -1;
     sp_landlock_compile(&features, &landlock);
-    CHILD_CHECK(sp_landlock_grant(&landlock, "/", SP_FS_WRITE_FILE, NULL) == 0);
+    if (sp_landlock_empty(&landlock))
+        return; /* ABI 1: the supervisor has none */
+    CHILD_CHECK(
+        sp_landlock_grant(&landlock, "/", SP_FS_WRITE_FILE | SP_FS_TRUNCATE, NULL) == 0);
     CHILD_CHECK(sp_landlock_build(&landlock, &fd, NULL) == 0);
     CHILD_CHECK(sp_landlock_enter(fd) == 0);
-    return fd;
+    close(fd);
 }
 
 static int connect_abstract(const struct sockaddr_un *name, socklen_t size)
@@ -245,12 +247,11 @@ static void check_files(const struct scene *scene)
         CHILD_CHECK(rename("a/other", "b/file") == 0);
 }
 
-/* The guest: a second domain inside the supervisor's, of the same ruleset. */
-static void run_guest(const struct scene *scene, int ruleset, pid_t supervisor,
-                      int ready, int done)
+/* The guest: a second domain inside the supervisor's. */
+static void run_guest(const struct scene *scene, pid_t supervisor, int ready, int done)
 {
     char byte = 'r';
-    CHILD_CHECK(sp_landlock_enter(ruleset) == 0);
+    enter(scene, true);
     CHILD_CHECK(sp_landlock_self_test(supervisor, scene->abi >= 6) == 0);
     CHILD_CHECK(write(ready, &byte, 1) == 1 && read(done, &byte, 1) == 1);
     check_unreadable(supervisor);
@@ -280,13 +281,13 @@ static void run_supervisor(const void *argument)
     int done[2];
     char byte = 'd';
     confined_drop();
-    int ruleset = enter(scene);
+    enter(scene, false);
     CHILD_CHECK(pipe(ready) == 0 && pipe(done) == 0);
     pid_t supervisor = getpid();
     pid_t guest = fork();
     CHILD_CHECK(guest >= 0);
     if (guest == 0)
-        run_guest(scene, ruleset, supervisor, ready[1], done[0]);
+        run_guest(scene, supervisor, ready[1], done[0]);
     close(ready[1]);
     int status = -1;
     if (read(ready[0], &byte, 1) == 1) {
