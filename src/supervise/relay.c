@@ -174,7 +174,7 @@ static void watch(const struct sp_relay *relay, struct sp_stream *s, int fd,
 /* Watches `from` while there is room, `to` while there is something for it. */
 static void rewatch(const struct sp_relay *relay, struct sp_stream *s)
 {
-    bool room = !s->ended && s->start + s->size < SP_RELAY_BYTES;
+    bool room = !s->ended && (s->size == 0 || s->start + s->size < SP_RELAY_BYTES);
     watch(relay, s, s->from, room ? EPOLLIN : 0, &s->from_watched);
     if (s->to_waits)
         watch(relay, s, s->to, s->size > 0 ? EPOLLOUT : 0, &s->to_watched);
