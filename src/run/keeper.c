@@ -11,6 +11,8 @@
 #include "sys/tree.h"
 
 #define KILL_PATIENCE_NS 5000000000u
+#define END_PATIENCE_NS                                                                \
+    10000000000u /* a supervisor that was told to end the run may take */
 
 void sp_keeper_signals(sigset_t *ret_set)
 {
@@ -43,10 +45,28 @@ pid_t sp_keeper_fork(int **ret_finished)
     return 0;
 }
 
+/* The next signal; the supervisor, told to end the run, is not waited for beyond `until_ns` (0:
+ * it was not told): a guest can keep it waiting in the kernel. */
+static int next_signal(const sigset_t *set, pid_t supervisor, uint64_t until_ns)
+{
+    siginfo_t info;
+    if (until_ns == 0)
+        return sigwaitinfo(set, &info);
+    uint64_t now = sp_clock_ns();
+    uint64_t left = until_ns > now ? until_ns - now : 0;
+    const struct timespec wait = {(time_t)(left / 1000000000u),
+                                  (long)(left % 1000000000u)};
+    int signal = sigtimedwait(set, &info, &wait);
+    if (signal < 0 && errno == EAGAIN)
+        kill(supervisor, SIGKILL);
+    return signal;
+}
+
 /* The supervisor's end, whatever signals come meanwhile; those go on to it. */
 static int wait_supervisor(pid_t supervisor)
 {
     sigset_t set;
+    uint64_t until_ns = 0;
     sp_keeper_signals(&set);
     sigaddset(&set, SIGCHLD);
     sigprocmask(SIG_BLOCK, &set, NULL);
@@ -62,10 +82,12 @@ static int wait_supervisor(pid_t supervisor)
         }
         if (pid < 0 && errno != EINTR)
             return -1;
-        siginfo_t info;
-        int signal = sigwaitinfo(&set, &info);
-        if (signal > 0 && signal != SIGCHLD && signal != SIGWINCH)
+        int signal = next_signal(&set, supervisor, until_ns);
+        if (signal > 0 && signal != SIGCHLD && signal != SIGWINCH) {
             kill(supervisor, signal);
+            if (until_ns == 0)
+                until_ns = sp_clock_ns() + END_PATIENCE_NS;
+        }
     }
 }
 

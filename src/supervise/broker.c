@@ -96,6 +96,19 @@ static int reopen(int object, int flags)
                 (flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW)) | O_CLOEXEC | O_NOCTTY);
 }
 
+static int made_to_wait(int fd, int flags)
+{
+    if (fd >= 0 && (flags & O_NONBLOCK) == 0)
+        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    return fd;
+}
+
+/* A lease of another process of the guest's, which it does not give back, is not waited for. */
+static int reopen_file(int object, int flags)
+{
+    return made_to_wait(reopen(object, flags | O_NONBLOCK), flags);
+}
+
 /* A FIFO without a reader cannot be waited for here: the open is tried once, as a non-blocking
  * one that both reads and writes where it would block. */
 static int reopen_fifo(int object, int flags)
@@ -103,9 +116,7 @@ static int reopen_fifo(int object, int flags)
     int fd = reopen(object, flags | O_NONBLOCK);
     if (fd < 0 && errno == ENXIO && (flags & O_NONBLOCK) == 0)
         fd = reopen(object, (flags & ~O_ACCMODE) | O_RDWR | O_NONBLOCK);
-    if (fd >= 0 && (flags & O_NONBLOCK) == 0)
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    return fd;
+    return made_to_wait(fd, flags);
 }
 
 /* Settings of a process that it may write about itself and its kin. */
@@ -186,7 +197,7 @@ static struct sp_answer open_existing(struct sp_act_call *call,
         return give(open(name, flags | O_CLOEXEC, mode), flags);
     }
     if (S_ISREG(st.st_mode))
-        return give(reopen(object, flags), flags);
+        return give(reopen_file(object, flags), flags);
     if (S_ISFIFO(st.st_mode))
         return give(reopen_fifo(object, flags), flags);
     if (S_ISSOCK(st.st_mode))
@@ -214,9 +225,7 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
         return SP_REFUSE(-fd);
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || speaks_to_kernel(fd))
         return sp_broker_deny(call, "open", path, EACCES);
-    if ((flags & O_NONBLOCK) == 0)
-        fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-    return give(sp_steal_fd(&made), flags);
+    return give(made_to_wait(sp_steal_fd(&made), flags), flags);
 }
 
 struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *path,
@@ -248,7 +257,7 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
         return SP_REFUSE(S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
     if (speaks_to_kernel(object))
         return sp_broker_deny(call, "truncate", path, EACCES);
-    sp_auto_fd fd = reopen(object, O_WRONLY);
+    sp_auto_fd fd = reopen_file(object, O_WRONLY);
     if (fd < 0 || ftruncate(fd, size) != 0)
         return SP_REFUSE(errno);
     return SP_RETURN(0);

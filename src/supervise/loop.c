@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -461,6 +462,32 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     return 0;
 }
 
+static void on_alarm(int signal)
+{
+    (void)signal;
+}
+
+/* From the wall limit on, whatever this process waits for in the kernel is broken off: a thread
+ * that is given a descriptor must come to take it, and a guest can keep one from running. */
+static void set_alarm(uint64_t deadline_ns)
+{
+    const struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval timer = {0};
+    sigset_t alarm;
+    if (deadline_ns != 0) {
+        uint64_t now = sp_clock_ns();
+        uint64_t left = deadline_ns > now ? (deadline_ns - now) / 1000 + 1 : 1;
+        timer.it_value.tv_sec = (time_t)(left / 1000000);
+        timer.it_value.tv_usec = (suseconds_t)(left % 1000000);
+        timer.it_interval.tv_usec = 20000;
+    }
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    sigaction(SIGALRM, &action, NULL);
+    sigprocmask(SIG_UNBLOCK, &alarm, NULL);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
 static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
 {
     *s = (struct sp_supervisor){.is = is,
@@ -528,8 +555,12 @@ int sp_supervise(const struct sp_supervision *supervision,
     prepare(s, supervision);
     int code = start(s, reterr);
     if (code == 0) {
+        if (s->deadline_ns != 0)
+            set_alarm(s->deadline_ns);
         while (goes_on(s))
             turn(s);
+        if (s->deadline_ns != 0)
+            set_alarm(0);
         end_everything(s);
         code = sp_launch_failed(&s->guest, supervision->launch, reterr);
         if (code == 0 && s->failure.code != 0) {

@@ -164,6 +164,9 @@ static void answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer
     case SP_ANSWER_GIVE:
         result = sp_listener_give(fd, id, (int)answer.value, answer.close_on_exec);
         close((int)answer.value);
+        /* It did not come to take it before the wall limit: the run is over. */
+        if (result == -EINTR)
+            return;
         /* No room in the guest's table: it gets that errno, never the call itself. */
         if (result != 0 && result != -ENOENT)
             result = sp_listener_refuse(fd, id, -result);

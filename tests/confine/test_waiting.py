@@ -1,0 +1,116 @@
+"""A guest that would make the supervisor wait for it: the wall limit holds all the same, and
+so does the caller's wish to end the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+pytestmark = [pytest.mark.requires("program"), pytest.mark.requires("listener")]
+
+# A process holds a lease on a file outside what the guest may write by itself; whoever opens
+# it for writing waits until the lease is given back.
+LEASE = r"""
+import fcntl, os, signal, sys, time
+path = sys.argv[1]
+with open(path, "w") as f:
+    f.write("x")
+if os.fork() == 0:
+    signal.signal(signal.SIGIO, signal.SIG_IGN)
+    f = os.open(path, os.O_RDONLY)
+    fcntl.fcntl(f, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    time.sleep(30)
+    os._exit(0)
+time.sleep(0.3)
+for way in (lambda: os.open(path, os.O_WRONLY), lambda: os.truncate(path, 0)):
+    try:
+        way()
+    except BlockingIOError:
+        pass
+print("past", flush=True)
+"""
+
+
+@pytest.mark.requires("landlock")
+@pytest.mark.parametrize("abi", [None, 2])
+def test_a_lease_is_not_waited_for(sandpit, tmp_path, abi):
+    folder = tmp_path / "work"
+    other = tmp_path / "temporary"
+    folder.mkdir()
+    other.mkdir()
+    sandpit.folder = folder
+    env = {"TMPDIR": str(other)}
+    if abi is not None:
+        env["SANDPIT_FORCE"] = f"landlock={abi}"
+    done = sandpit.run(
+        LEASE, tmp_path / "leased", options=("--policy", "no-network"), env=env
+    )
+    assert done.stdout == "past\n", done.stderr
+    end = sandpit.events("end")[0]
+    assert end["wall_ns"] < 5e9
+
+
+# A thread of the lowest class asks for descriptors, and others do not let it run: to be given
+# one, it would have to.
+STARVE = r"""
+import os, sys, time
+cpu = min(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cpu})
+if os.fork() == 0:
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    while True:
+        os.close(os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT))
+time.sleep(0.5)
+for _ in range(200):
+    if os.fork() == 0:
+        while True:
+            pass
+print("started", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.fixture
+def starving(sandpit, tmp_path):
+    folder = tmp_path / "work"
+    other = tmp_path / "temporary"
+    folder.mkdir()
+    other.mkdir()
+    sandpit.folder = folder
+    return {"TMPDIR": str(other)}, tmp_path / "asked"
+
+
+@pytest.mark.requires("landlock")
+def test_a_starved_receiver_does_not_outlast_the_wall_limit(sandpit, starving):
+    env, path = starving
+    begun = time.monotonic()
+    done = sandpit.run(
+        STARVE, path, options=("--policy", "no-network", "--timeout", "3s"), env=env
+    )
+    assert done.returncode == 124, done.stderr
+    assert time.monotonic() - begun < 8
+    assert sandpit.verify() == 0
+
+
+@pytest.mark.requires("landlock")
+def test_a_starved_receiver_does_not_outlast_a_cancel(sandpit, starving):
+    env, path = starving
+    process = subprocess.Popen(
+        sandpit.argv(STARVE, path, options=("--policy", "no-network")),
+        cwd=sandpit.folder,
+        env={**os.environ, **env},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "started\n"
+    time.sleep(1)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(20) in (125, 143)
+    with open(sandpit.trace, encoding="utf-8") as lines:
+        assert json.loads(next(lines))["kind"] == "start"
