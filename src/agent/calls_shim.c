@@ -57,9 +57,12 @@ static struct {
     [ALL_EVENTS] = {"_all_events", METH_NOARGS, shim_all_events, true},
 };
 
-static int hidden = -1; /* our tool */
-static int lent =
-    -1; /* the tool that stands for it when the program uses that number */
+static int hidden = -1; /* our tool, as the interpreter numbers it */
+
+/* The program's numbers, each with the interpreter's number for it. One has none, because one
+ * of the six is ours; which one that is changes when the program wants to use just it. */
+static int tools[TOOLS];
+static int without;
 
 static PyObject *call_fast(int f, PyObject *module, PyObject *const *args,
                            Py_ssize_t count)
@@ -74,7 +77,7 @@ static PyObject *call_one(int f, PyObject *module, PyObject *arg)
 
 /* ---- for ourselves -------------------------------------------------------------------------- */
 
-/* The first argument is the tool; the others are lent. */
+/* The first argument is the tool; the others are borrowed. */
 static PyObject *call_tool(int f, PyObject *module, int tool, PyObject *second,
                            PyObject *third)
 {
@@ -147,7 +150,9 @@ bool sp_shim_open(PyObject *module)
 
 void sp_shim_install(int tool)
 {
-    hidden = tool;
+    hidden = without = tool;
+    for (int i = 0; i < TOOLS; i++)
+        tools[i] = i == tool ? -1 : i;
     for (int i = 0; i < FUNCTIONS; i++)
         if (functions[i].def)
             functions[i].def->ml_meth = functions[i].ours;
@@ -189,39 +194,41 @@ static bool tool_free(PyObject *module, int tool)
     return unused;
 }
 
-/* Another tool for the program that wants our number: the least asked for come first. */
-static int lend(PyObject *module)
+/* Gives the program's number that has none the number of one that is not in use. */
+static bool exchange(PyObject *module)
 {
-    static const int order[] = {3, 4, 5, 1, 0, 2};
-    for (size_t i = 0; lent < 0 && i < sizeof order / sizeof order[0]; i++)
-        if (order[i] != hidden && tool_free(module, order[i]))
-            lent = order[i];
-    return lent;
+    static const int order[] = {3, 4, 5, 1, 0, 2}; /* the least asked for come first */
+    for (size_t i = 0; i < sizeof order / sizeof order[0]; i++) {
+        int other = order[i];
+        if (other == without || !tool_free(module, tools[other]))
+            continue;
+        tools[without] = tools[other];
+        tools[other] = -1;
+        without = other;
+        return true;
+    }
+    return false;
 }
 
 static PyObject *shim_use(PyObject *module, PyObject *const *args, Py_ssize_t count)
 {
     int tool = count == 2 ? tool_of(args[0]) : -1;
-    if (tool >= 0 && (tool == lent || (tool == hidden && lent >= 0)))
-        return fail_taken(tool);
-    if (tool < 0 || tool != hidden)
+    if (tool < 0)
         return call_fast(USE, module, args, count);
-    if (lend(module) < 0)
+    bool had = tool != without;
+    if (had ? !tool_free(module, tools[tool]) : !exchange(module))
         return fail_taken(tool);
-    PyObject *result = call_tool(USE, module, lent, args[1], NULL);
-    if (!result)
-        lent = -1;
-    return result;
+    return call_tool(USE, module, tools[tool], args[1], NULL);
 }
 
 /* For a function of one argument: the tool's number as the interpreter knows it. New
- * reference; NULL without an exception: the tool is ours and lent to nobody. */
+ * reference; NULL without an exception: it has none, nothing uses the tool. */
 static PyObject *number_of(PyObject *number)
 {
     int tool = tool_of(number);
-    if (tool < 0 || tool != hidden)
+    if (tool < 0)
         return Py_NewRef(number);
-    return lent >= 0 ? PyLong_FromLong(lent) : NULL;
+    return tool != without ? PyLong_FromLong(tools[tool]) : NULL;
 }
 
 static PyObject *shim_free(PyObject *module, PyObject *arg)
@@ -232,8 +239,6 @@ static PyObject *shim_free(PyObject *module, PyObject *arg)
         Py_RETURN_NONE;
     }
     PyObject *result = call_one(FREE, module, number);
-    if (result && tool_of(arg) == hidden && hidden >= 0)
-        lent = -1;
     Py_DECREF(number);
     return result;
 }
@@ -275,14 +280,32 @@ static PyObject *call_first(int f, PyObject *module, PyObject *const *args,
                             Py_ssize_t count, Py_ssize_t wanted)
 {
     int tool = count == wanted ? tool_of(args[0]) : -1;
-    if (tool < 0 || tool != hidden)
+    if (tool < 0)
         return call_fast(f, module, args, count);
-    return call_tool(f, module, lent, args[1], wanted == 3 ? args[2] : NULL);
+    return call_tool(f, module, tools[tool], args[1], wanted == 3 ? args[2] : NULL);
 }
 
 static bool names_ours(PyObject *const *args, Py_ssize_t count, Py_ssize_t wanted)
 {
-    return count == wanted && lent < 0 && hidden >= 0 && tool_of(args[0]) == hidden;
+    return count == wanted && without == hidden && tool_of(args[0]) == hidden;
+}
+
+/* Whether the first argument names a tool that is not in use: the interpreter would say so
+ * with its own number. */
+static bool names_unused(PyObject *module, PyObject *const *args, Py_ssize_t count,
+                         Py_ssize_t wanted)
+{
+    int tool = count == wanted ? tool_of(args[0]) : -1;
+    return tool >= 0 && (tool == without || tool_free(module, tools[tool]));
+}
+
+/* For the functions that want a tool in use. */
+static PyObject *call_used(int f, PyObject *module, PyObject *const *args,
+                           Py_ssize_t count, Py_ssize_t wanted)
+{
+    if (!names_unused(module, args, count, wanted))
+        return call_first(f, module, args, count, wanted);
+    return fail_unused(tool_of(args[0]));
 }
 
 static PyObject *shim_register(PyObject *module, PyObject *const *args,
@@ -298,11 +321,9 @@ static PyObject *shim_register(PyObject *module, PyObject *const *args,
 static PyObject *shim_set_events(PyObject *module, PyObject *const *args,
                                  Py_ssize_t count)
 {
-    if (names_ours(args, count, 2)) {
+    if (names_ours(args, count, 2))
         sp_calls_tamper("sys.monitoring.set_events for the tracer's tool");
-        return fail_unused(hidden);
-    }
-    return call_first(SET_EVENTS, module, args, count, 2);
+    return call_used(SET_EVENTS, module, args, count, 2);
 }
 
 static PyObject *shim_get_local(PyObject *module, PyObject *const *args,
@@ -316,26 +337,34 @@ static PyObject *shim_get_local(PyObject *module, PyObject *const *args,
 static PyObject *shim_set_local(PyObject *module, PyObject *const *args,
                                 Py_ssize_t count)
 {
-    if (names_ours(args, count, 3)) {
+    if (names_ours(args, count, 3))
         sp_calls_tamper("sys.monitoring.set_local_events for the tracer's tool");
-        return fail_unused(hidden);
-    }
-    return call_first(SET_LOCAL, module, args, count, 3);
+    return call_used(SET_LOCAL, module, args, count, 3);
+}
+
+/* A set of tools, bit by bit, in the program's numbers. */
+static long renumber(long set)
+{
+    long renumbered = set & ~((1L << TOOLS) - 1);
+    for (int i = 0; i < TOOLS; i++)
+        if (tools[i] >= 0 && (set & 1L << tools[i]))
+            renumbered |= 1L << i;
+    return renumbered;
 }
 
 /* Event by event the set of tools that listen; what remains of a set without ours. */
 static PyObject *shim_all_events(PyObject *module, PyObject *unused)
 {
     PyObject *all = call_one(ALL_EVENTS, module, unused);
-    if (!all || !PyDict_CheckExact(all) || hidden < 0)
+    if (!all || !PyDict_CheckExact(all))
         return all;
     PyObject *seen = PyDict_New();
-    PyObject *event, *tools;
+    PyObject *event, *set;
     Py_ssize_t at = 0;
-    while (seen && PyDict_Next(all, &at, &event, &tools)) {
-        long set = PyLong_AsLong(tools) & ~(1L << hidden);
-        PyObject *rest = set > 0 ? PyLong_FromLong(set) : NULL;
-        if ((set > 0 && !rest) || (rest && PyDict_SetItem(seen, event, rest) < 0))
+    while (seen && PyDict_Next(all, &at, &event, &set)) {
+        long ones = renumber(PyLong_AsLong(set));
+        PyObject *rest = ones > 0 ? PyLong_FromLong(ones) : NULL;
+        if ((ones > 0 && !rest) || (rest && PyDict_SetItem(seen, event, rest) < 0))
             Py_CLEAR(seen);
         Py_XDECREF(rest);
     }
