@@ -50,6 +50,7 @@ struct sp_launch {
     const sigset_t *mask; /* signal mask that we were started with */
     bool pipe_ignored;    /* SIGPIPE was ignored when we were started */
     bool child_ignored;   /* SIGCHLD likewise */
+    bool size_ignored;    /* SIGXFSZ likewise */
 };
 
 /* The descriptor that the channel is handed in at. */

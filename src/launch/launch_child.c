@@ -44,8 +44,11 @@ static void restore_signals(const struct sp_launch *launch)
                                         launch->pipe_ignored ? SIG_IGN : SIG_DFL};
     struct sigaction child_action = {.sa_handler =
                                          launch->child_ignored ? SIG_IGN : SIG_DFL};
+    struct sigaction size_action = {.sa_handler =
+                                        launch->size_ignored ? SIG_IGN : SIG_DFL};
     sigaction(SIGPIPE, &pipe_action, NULL);
     sigaction(SIGCHLD, &child_action, NULL);
+    sigaction(SIGXFSZ, &size_action, NULL);
     sigprocmask(SIG_SETMASK, launch->mask, NULL);
 }
 

@@ -30,6 +30,7 @@ struct inherited {
     mode_t file_mask;
     bool pipe_ignored;
     bool child_ignored;
+    bool size_ignored;
 };
 
 /* A standard stream that is closed stays closed for the guest; for us its number is taken, so
@@ -54,9 +55,12 @@ static void take_signals(struct inherited *ret_inherited, sigset_t *ret_set)
 {
     ret_inherited->pipe_ignored = was_ignored(SIGPIPE);
     ret_inherited->child_ignored = was_ignored(SIGCHLD);
+    ret_inherited->size_ignored = was_ignored(SIGXFSZ);
     sp_keeper_signals(ret_set);
     sigprocmask(SIG_BLOCK, ret_set, &ret_inherited->mask);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ,
+           SIG_IGN); /* a limit on file sizes fails a write, as a full disk does */
     signal(SIGCHLD, SIG_DFL);
 }
 
@@ -252,7 +256,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                .file_mask = inherited->file_mask,
                                .mask = &inherited->mask,
                                .pipe_ignored = inherited->pipe_ignored,
-                               .child_ignored = inherited->child_ignored};
+                               .child_ignored = inherited->child_ignored,
+                               .size_ignored = inherited->size_ignored};
     int abi = run->plan.host.landlock_abi;
     const struct sp_supervision supervision = {
         .policy = run->policy,
@@ -283,6 +288,20 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
     return sp_supervise(&supervision, ret_outcome, reterr);
 }
 
+/* What the program printed and nobody could take: it was told of a broken pipe, perhaps after
+ * its last word. A reader that went away is no error. */
+static int check_output(const struct sp_outcome *outcome, struct sp_error *reterr)
+{
+    for (int i = 0; i < 2; i++) {
+        errno = outcome->streams[i].lost;
+        if (errno != 0)
+            return sp_fail_errno(reterr, SP_E_HOST,
+                                 "the program's %s could not be written",
+                                 i == 0 ? "output" : "error output");
+    }
+    return 0;
+}
+
 /* The supervisor's life; its exit code. A trace is left behind as soon as anything ran. */
 static int supervisor_main(struct sp_run *run, const struct inherited *inherited,
                            const sigset_t *signals, int *finished)
@@ -302,6 +321,8 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
         int placed = sp_trace_file_publish(&run->trace, code == 0 ? &error : NULL);
         code = code == 0 ? placed : code;
     }
+    if (code == 0)
+        code = check_output(&outcome, &error);
     int exit_code =
         run->request->conclude(run->request->context, run, code == 0 ? &outcome : NULL,
                                code == 0 ? NULL : &error);

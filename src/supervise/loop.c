@@ -170,13 +170,19 @@ static void reap_strangers(struct sp_supervisor *s)
     }
 }
 
-static void on_time(struct sp_supervisor *s)
+/* Done in time however much there is to do: what is left undone would grow. */
+static void keep_up(struct sp_supervisor *s, uint64_t now)
 {
+    s->kept_up_ns = now;
     reap_strangers(s);
     drain_all(s);
+    sp_trace_flush(s->writer, false);
+}
+
+static void on_time(struct sp_supervisor *s)
+{
     sp_violations_tell_repeats(&s->violations, s->writer, sp_supervisor_t(s));
     sp_violations_tell_repeats(&s->refusals, s->writer, sp_supervisor_t(s));
-    sp_trace_flush(s->writer, false);
 }
 
 /* One event at a time: what it is about may be gone after another was dealt with. */
@@ -189,6 +195,8 @@ static void turn(struct sp_supervisor *s)
         s->timed_out = true;
     if (n == 0)
         on_time(s);
+    if (n == 0 || now - s->kept_up_ns >= DRAIN_INTERVAL_NS)
+        keep_up(s, now);
     if (n <= 0)
         return;
     void *about = e.data.ptr;
@@ -370,6 +378,7 @@ static void take_stream(struct sp_supervisor *s, int number,
     to->captured = sp_steal_fd(&stream->captured);
     to->kept_bytes = stream->kept_bytes;
     to->total_bytes = stream->total_bytes;
+    to->lost = stream->lost;
 }
 
 static void write_end(struct sp_supervisor *s, const struct sp_outcome *o)

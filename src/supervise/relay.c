@@ -284,6 +284,7 @@ static void push(struct sp_relay *relay, struct sp_stream *s)
             return;
         if (n < 0) {
             /* Nobody takes it any more: the guest learns it as from a broken pipe. */
+            s->lost = errno != EPIPE && errno != ECONNRESET ? errno : 0;
             close_to(relay, s);
             close_from(relay, s);
             return;
@@ -322,6 +323,9 @@ void sp_relay_finish(struct sp_relay *relay)
             pull(relay, s);
             push(relay, s);
         }
+        /* Nothing is left in it: who still holds the other end is not of the run. */
+        if (s != NULL && (s->size == 0 || s->start + s->size < SP_RELAY_BYTES))
+            close_from(relay, s);
     }
 }
 

@@ -31,6 +31,7 @@ struct sp_stream {
     bool ended;   /* nothing more will come from `from` */
     int number;   /* 0, 1, 2, or SP_STREAM_TERMINAL */
     int captured; /* memfd, -1: none */
+    int lost;     /* errno of a write to `to` that failed, but for a broken pipe */
     uint64_t kept_bytes;
     uint64_t kept_max;
     uint64_t total_bytes;

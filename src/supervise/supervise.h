@@ -70,6 +70,7 @@ struct sp_stream_outcome {
     int captured; /* memfd with what was kept, -1: none */
     uint64_t kept_bytes;
     uint64_t total_bytes;
+    int lost; /* errno with which the caller's stream failed, 0: none */
 };
 
 struct sp_outcome {
