@@ -43,6 +43,7 @@ struct sp_supervisor {
     enum sp_phase phase;
     uint64_t begun_ns;    /* the program itself began, 0: not yet */
     uint64_t deadline_ns; /* of the wall limit, 0: none */
+    uint64_t kept_up_ns;  /* when what goes on beside the calls was last looked after */
     bool timed_out;
     bool cancelled;
     int cancel_signal;

@@ -6,7 +6,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -114,3 +116,109 @@ def test_a_starved_receiver_does_not_outlast_a_cancel(sandpit, starving):
     assert process.wait(20) in (125, 143)
     with open(sandpit.trace, encoding="utf-8") as lines:
         assert json.loads(next(lines))["kind"] == "start"
+
+
+# Threads that keep the supervisor busy, and processes that end without a word, left to it.
+BUSY = r"""
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static void *ask(void *u)
+{
+    for (;;)
+        syscall(OWN_CALL, 2, 0, 0, 0);
+    return u;
+}
+int main(void)
+{
+    pthread_t t;
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t, NULL, ask, NULL);
+    for (int i = 0; i < 1000; i++) {
+        if (fork() == 0) {
+            if (fork() == 0)
+                syscall(SYS_exit, 0);
+            syscall(SYS_exit, 0);
+        }
+        wait(NULL);
+    }
+    sleep(1);
+    puts("done");
+    fflush(stdout);
+    sleep(30);
+    return 0;
+}
+"""
+
+
+@pytest.mark.requires("cc")
+def test_a_flood_of_calls_keeps_no_dead_process(sandpit, tmp_path):
+    number = "184" if os.uname().machine == "x86_64" else "245"
+    (tmp_path / "busy.c").write_text(BUSY)
+    subprocess.run(
+        [
+            "cc",
+            "-pthread",
+            f"-DOWN_CALL={number}",
+            "-o",
+            tmp_path / "busy",
+            tmp_path / "busy.c",
+        ],
+        check=True,
+    )
+    script = "import subprocess, sys; subprocess.run(sys.argv[1:])\n"
+    process = subprocess.Popen(
+        sandpit.argv(script, tmp_path / "busy", options=("--policy", "no-network")),
+        cwd=sandpit.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "done\n"
+    states = subprocess.run(
+        ["ps", "-eo", "stat,args"], capture_output=True, text=True, check=True
+    ).stdout
+    process.terminate()
+    process.wait(20)
+    dead = [s for s in states.splitlines() if s.startswith("Z") and "[busy]" in s]
+    assert len(dead) < 100
+
+
+# The ends of the run's own pipes go to a process outside.
+HAND_OVER = r"""
+import socket, sys
+one = socket.socket(socket.AF_UNIX)
+one.connect(sys.argv[1])
+socket.send_fds(one, [b"x"], [1, 2])
+print("handed over")
+"""
+
+
+def test_an_outsider_with_the_guests_output_is_not_waited_for(sandpit, tmp_path):
+    held = []
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "s"))
+        server.listen(1)
+
+        def take():
+            one, _ = server.accept()
+            held.extend(socket.recv_fds(one, 1, 4)[1])
+
+        taker = threading.Thread(target=take)
+        taker.start()
+        try:
+            done = sandpit.run(
+                HAND_OVER,
+                tmp_path / "s",
+                options=("--policy", "trace-only"),
+                timeout=20,
+            )
+        finally:
+            taker.join()
+            for fd in held:
+                os.close(fd)
+    assert len(held) == 2
+    assert done.stdout == "handed over\n"
+    assert sandpit.verify() == 0
