@@ -8,7 +8,9 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
+#include "base/scope.h"
 #include "seal/seccomp/calls.h"
 #include "seal/seccomp/filter.h"
 #include "supervise/record.h"
@@ -59,27 +61,45 @@ static bool exists(pid_t pid)
     return sp_guest_ids(pid, &ids);
 }
 
+/* Where the domain does not keep signals inside, it is sent from here: another thread may put a
+ * different process under the number of the one that was judged. */
+static struct sp_answer send_by_pidfd(struct sp_act_call *call, pid_t target)
+{
+    if (sp_act_arg(call, 3) != 0)
+        return SP_REFUSE(EINVAL);
+    sp_auto_fd pidfd = (int)syscall(SYS_pidfd_open, target, 0);
+    if (pidfd < 0)
+        return SP_REFUSE(errno);
+    if (!sp_tree_contains(target))
+        return SP_REFUSE(ESRCH);
+    if (syscall(SYS_pidfd_send_signal, pidfd, sp_act_int(call, 1), NULL, 0) != 0)
+        return SP_REFUSE(errno);
+    return SP_RETURN(0);
+}
+
 /* A signal may go to the run's own processes: 0 is the caller's group, which lies in the run's
  * session. To everything (-1) it may not. */
 struct sp_answer sp_act_kill(struct sp_act_call *call)
 {
+    bool by_pidfd = call->n->data.nr == SYS_pidfd_send_signal;
+    bool scoped = call->s->is->signals_scoped;
     int target = sp_act_int(call, 0);
-    if (call->n->data.nr == SYS_pidfd_send_signal) {
+    if (by_pidfd) {
         target = sp_guest_pidfd_target((pid_t)call->n->pid, sp_act_int(call, 0));
-        if (target == 0)
-            return SP_CONTINUE; /* no pidfd: the kernel says so */
+        if (target == 0) /* no pidfd: the kernel says so */
+            return scoped ? SP_CONTINUE : SP_REFUSE(EBADF);
     }
     if (target == 0)
         return SP_CONTINUE;
     if (target == -1 || target == INT32_MIN)
         return refuse_process(call, target);
     if (sp_tree_contains(abs(target)))
-        return SP_CONTINUE;
+        return by_pidfd && !scoped ? send_by_pidfd(call, target) : SP_CONTINUE;
     if (exists(abs(target)))
         return refuse_process(call, target);
     /* Nobody has that number; but a group goes on without its leader, and then the domain
      * keeps the signal inside. */
-    return target < 0 && call->s->is->signals_scoped ? SP_CONTINUE : SP_REFUSE(ESRCH);
+    return target < 0 && scoped ? SP_CONTINUE : SP_REFUSE(ESRCH);
 }
 
 /* Limits, priorities, affinity of another process. */

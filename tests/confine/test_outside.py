@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -66,3 +68,80 @@ def test_a_namesake_does_not_vouch_for_a_stranger(sandpit, abstract_server, abi)
     assert len(reached) == before
     assert [e["target"] for e in sandpit.events("violation")] == [f"@{name}"]
     assert sandpit.verify() == 0
+
+
+# A thread puts another process's pidfd under the number that is judged.
+SIGNAL = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static int own, other;
+static volatile int done;
+static void *flip(void *u)
+{
+    while (!done) {
+        dup2(own, 100);
+        dup2(other, 100);
+    }
+    return u;
+}
+int main(int argc, char **argv)
+{
+    pthread_t t;
+    int sent = 0;
+    signal(SIGUSR1, SIG_IGN);
+    own = (int)syscall(434, getpid(), 0);
+    other = (int)syscall(434, atoi(argv[1]), 0);
+    dup2(own, 100);
+    pthread_create(&t, NULL, flip, NULL);
+    for (int i = 0; i < atoi(argv[2]); i++)
+        sent += syscall(424, 100, SIGUSR1, NULL, 0) == 0;
+    done = 1;
+    puts(sent > 0 ? "sent" : "none");
+    (void)argc;
+    return 0;
+}
+"""
+VICTIM = r"""
+import signal, sys
+reached = 0
+def count(*_):
+    global reached
+    reached += 1
+signal.signal(signal.SIGUSR1, count)
+print("ready", flush=True)
+sys.stdin.readline()
+print(reached)
+"""
+
+
+@pytest.mark.requires("cc")
+@pytest.mark.parametrize("abi", [None, 2, 5])
+def test_a_racing_pidfd_signals_nobody_outside(sandpit, tmp_path, abi):
+    (tmp_path / "race.c").write_text(SIGNAL)
+    subprocess.run(
+        ["cc", "-O2", "-pthread", "-o", tmp_path / "race", tmp_path / "race.c"],
+        check=True,
+    )
+    script = "import subprocess, sys; sys.exit(subprocess.run(sys.argv[1:]).returncode)"
+
+    def reached(run, tries, **keywords):
+        victim = subprocess.Popen(
+            [sys.executable, "-c", VICTIM],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        victim.stdout.readline()
+        done = run(script, tmp_path / "race", victim.pid, tries, **keywords)
+        assert done.stdout == "sent\n", done.stderr
+        return int(victim.communicate("\n")[0])
+
+    assert reached(sandpit.plain, 300000) > 0
+    env = {} if abi is None else {"SANDPIT_FORCE": f"landlock={abi}"}
+    options = ("--policy", "trace-only")
+    assert reached(sandpit.run, 5000, options=options, env=env) == 0
