@@ -143,10 +143,37 @@ static int place(const struct sp_trace_file *file, int folder, bool copy)
     return -1;
 }
 
+/* Whether the name that was asked for leads to the trace. The program may have moved the folder
+ * away and made another in its place, with a trace of its own invention. */
+static bool stands_there(const struct sp_trace_file *file)
+{
+    struct stat placed;
+    struct stat named;
+    return fstatat(file->folder, file->name, &placed, AT_SYMLINK_NOFOLLOW) == 0 &&
+           lstat(file->path, &named) == 0 && placed.st_dev == named.st_dev &&
+           placed.st_ino == named.st_ino;
+}
+
+static int moved(struct sp_trace_file *file, struct sp_error *reterr)
+{
+    char self[40];
+    char folder[PATH_MAX];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", file->folder);
+    ssize_t n = readlink(self, folder, sizeof folder - 1);
+    folder[n > 0 ? n : 0] = '\0';
+    int length = snprintf(file->path, sizeof file->path, "%s/%s", folder, file->name);
+    (void)length;
+    return sp_fail(reterr, SP_E_TRACE,
+                   "the program moved the trace's folder: the trace is '%.300s'",
+                   file->path);
+}
+
 int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
 {
+    struct stat st;
     if (place(file, file->folder, file->elsewhere) == 0)
-        return 0;
+        return stands_there(file) ? 0 : moved(file, reterr);
+    bool taken = lstat(file->path, &st) == 0;
     (void)sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
                         file->path);
     for (size_t i = 0; i < PLACES; i++) {
@@ -154,7 +181,12 @@ int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
         if (folder < 0 || place(file, folder, true) != 0)
             continue;
         snprintf(file->path, sizeof file->path, "%s/%s", other_places[i], file->name);
-        return 0;
+        /* What stands under the name that was asked for is no trace of this run. */
+        if (!taken)
+            return 0;
+        return sp_fail(reterr, SP_E_TRACE,
+                       "the trace could not be put in its place: it is '%.300s'",
+                       file->path);
     }
     return SP_E_TRACE;
 }

@@ -94,8 +94,10 @@ void sp_files_remove_shared_memory(const struct sp_files *files)
     for (uint32_t i = 0; i < files->count; i++) {
         const char *path = files->texts.data + files->items[i].path;
         struct stat st;
+        /* A folder on the way might have become a link to elsewhere; such memory lies in none. */
         if (!files->items[i].existed && strncmp(path, folder, sizeof folder - 1) == 0 &&
-            lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
+            strchr(path + sizeof folder - 1, '/') == NULL && lstat(path, &st) == 0 &&
+            S_ISREG(st.st_mode) && st.st_uid == geteuid())
             unlink(path);
     }
 }
