@@ -302,6 +302,9 @@ static int check_output(const struct sp_outcome *outcome, struct sp_error *reter
     return 0;
 }
 
+/* How far the supervisor came; the keeper, which still has its capabilities, does the rest. */
+enum { FINISHED = 1, FINISHED_UNPUBLISHED };
+
 /* The supervisor's life; its exit code. A trace is left behind as soon as anything ran. */
 static int supervisor_main(struct sp_run *run, const struct inherited *inherited,
                            const sigset_t *signals, int *finished)
@@ -317,7 +320,8 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
         code = sp_trace_finish(run->writer, &error);
     else if (ran)
         sp_trace_flush(run->writer, true);
-    if (run->trace.fd >= 0 && ran) {
+    bool may_publish = run->trace.fd < 0 || sp_trace_file_may_publish(&run->trace);
+    if (run->trace.fd >= 0 && ran && may_publish) {
         int placed = sp_trace_file_publish(&run->trace, code == 0 ? &error : NULL);
         code = code == 0 ? placed : code;
     }
@@ -326,7 +330,8 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
     int exit_code =
         run->request->conclude(run->request->context, run, code == 0 ? &outcome : NULL,
                                code == 0 ? NULL : &error);
-    __atomic_store_n(finished, 1, __ATOMIC_RELEASE);
+    int state = ran && !may_publish ? FINISHED_UNPUBLISHED : FINISHED;
+    __atomic_store_n(finished, state, __ATOMIC_RELEASE);
     return exit_code;
 }
 
@@ -371,6 +376,8 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
     *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
     if (died && terminal)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
+    if (!died && *finished == FINISHED_UNPUBLISHED)
+        code = sp_trace_file_publish(&run.trace, reterr);
     if (died)
         code = sp_fail(reterr, SP_E_INTERNAL,
                        "the supervisor died: the run was ended%s%.300s",

@@ -168,6 +168,12 @@ static int moved(struct sp_trace_file *file, struct sp_error *reterr)
                    file->path);
 }
 
+bool sp_trace_file_may_publish(const struct sp_trace_file *file)
+{
+    return faccessat(file->folder, ".", W_OK | X_OK, AT_EACCESS) == 0 ||
+           errno != EACCES;
+}
+
 int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
 {
     struct stat st;

@@ -22,6 +22,10 @@ struct sp_trace_file {
 int sp_trace_file_open(const char *path, struct sp_trace_file *ret_file,
                        struct sp_error *reterr) SP_MUST_CHECK;
 
+/* Whether this process may write in the trace's folder: root without its capabilities may not
+ * in another user's. */
+bool sp_trace_file_may_publish(const struct sp_trace_file *file);
+
 /* Gives the file its name, in an older one's place. Whatever the guest put there meanwhile
  * (a folder, say) is moved aside. If the folder itself is gone, the trace goes to a temporary
  * folder, and `path` says where. */
