@@ -114,6 +114,51 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
     return plan_filter(plan, reterr);
 }
 
+/* Blanks in a mount's path are written as "\040". */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at != '\0'; to++) {
+        bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
+        *to = octal ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'))
+                    : *at;
+        at += octal ? 4 : 1;
+    }
+    *to = '\0';
+}
+
+/* Whether the kernel itself, or devices, can be written to somewhere below the folder: procfs
+ * mounted for a root folder that is being put together, for example. */
+static bool system_below(const char *path)
+{
+    static const char *const kinds[] = {
+        "proc",    "sysfs",      "cgroup",  "cgroup2",  "devtmpfs",   "debugfs",
+        "tracefs", "securityfs", "bpf",     "configfs", "efivarfs",   "pstore",
+        "fusectl", "selinuxfs",  "smackfs", "mqueue",   "binfmt_misc"};
+    char *line = NULL;
+    size_t room = 0;
+    size_t length = strlen(path);
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    bool found = mounts == NULL;
+    while (!found && getline(&line, &room, mounts) > 0) {
+        char place[PATH_MAX];
+        char kind[32];
+        const char *rest = strstr(line, " - ");
+        if (rest == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", place) != 1 ||
+            sscanf(rest, " - %31s", kind) != 1)
+            continue;
+        unescape(place);
+        if (strncmp(place, path, length) != 0 || place[length] != '/')
+            continue;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            found |= strcmp(kind, kinds[i]) == 0;
+    }
+    free(line);
+    if (mounts != NULL)
+        fclose(mounts);
+    return found;
+}
+
 /* A folder above the system's own is no place to write in unwatched. */
 static bool grantable(const char *path)
 {
@@ -126,7 +171,7 @@ static bool grantable(const char *path)
             (path[length] == '\0' || path[length] == '/'))
             return false;
     }
-    return true;
+    return !system_below(path);
 }
 
 static int grant(struct sp_plan *plan, const char *path, struct sp_error *reterr)

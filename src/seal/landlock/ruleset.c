@@ -44,9 +44,9 @@ void sp_landlock_compile(const struct sp_landlock_features *features,
      * that it can move files for the guest. */
     if (abi == 0 || (abi == 1 && !features->writes_guarded))
         return;
-    uint64_t handled = SP_FS_REFER;
-    if (ret_landlock->scoped == 0 && ret_landlock->handled_net == 0)
-        handled |= SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK;
+    /* Device nodes come nowhere: one that was moved to where the guest may write would give it
+     * the device, and the broker moves by name. */
+    uint64_t handled = SP_FS_REFER | SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK;
     if (features->writes_guarded)
         handled |= SP_FS_WRITE_FILE | SP_FS_TRUNCATE;
     ret_landlock->handled_fs = handled & known_fs(abi);

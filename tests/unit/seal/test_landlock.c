@@ -52,15 +52,19 @@ static void test_domains_ask_for_what_each_abi_has(void **state)
         {3, true, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
         {3, true, true, NODES | WRITES, 0, 0, 1, "truncation as well"},
         {4, false, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {4, true, false, SP_FS_REFER, TCP, 0, 1, "the network makes the domain"},
-        {4, true, true, WRITES, TCP, 0, 1, "the network, and writes"},
-        {5, true, false, SP_FS_REFER, TCP, 0, 1, "the same"},
+        {4, true, false, NODES | SP_FS_REFER, TCP, 0, 1,
+         "the network makes the domain"},
+        {4, true, true, NODES | WRITES, TCP, 0, 1, "the network, and writes"},
+        {5, true, false, NODES | SP_FS_REFER, TCP, 0, 1, "the same"},
         {5, false, false, NODES | SP_FS_REFER, 0, 0, 1, "the same"},
-        {6, false, false, SP_FS_REFER, 0, SP_SCOPE_SIGNAL, 1, "scopes make the domain"},
-        {6, true, false, SP_FS_REFER, TCP, SCOPES, 1, "both"},
-        {6, true, true, WRITES, TCP, SCOPES, 1, "and writes"},
-        {8, true, false, SP_FS_REFER, TCP, SCOPES, 1, "nothing newer to ask for"},
-        {99, true, false, SP_FS_REFER, TCP, SCOPES, 1, "nor from a kernel to come"},
+        {6, false, false, NODES | SP_FS_REFER, 0, SP_SCOPE_SIGNAL, 1,
+         "scopes make the domain"},
+        {6, true, false, NODES | SP_FS_REFER, TCP, SCOPES, 1, "both"},
+        {6, true, true, NODES | WRITES, TCP, SCOPES, 1, "and writes"},
+        {8, true, false, NODES | SP_FS_REFER, TCP, SCOPES, 1,
+         "nothing newer to ask for"},
+        {99, true, false, NODES | SP_FS_REFER, TCP, SCOPES, 1,
+         "nor from a kernel to come"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -141,8 +145,8 @@ static void enter(const struct scene *scene, bool guest)
     sp_landlock_compile(&features, &landlock);
     if (sp_landlock_empty(&landlock))
         return; /* ABI 1: the supervisor has none */
-    CHILD_CHECK(
-        sp_landlock_grant(&landlock, "/", SP_FS_WRITE_FILE | SP_FS_TRUNCATE, NULL) == 0);
+    CHILD_CHECK(sp_landlock_grant(&landlock, "/", SP_FS_WRITE_FILE | SP_FS_TRUNCATE,
+                                  NULL) == 0);
     CHILD_CHECK(sp_landlock_build(&landlock, &fd, NULL) == 0);
     CHILD_CHECK(sp_landlock_enter(fd) == 0);
     close(fd);
