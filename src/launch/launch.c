@@ -54,6 +54,13 @@ int sp_launch_failed(const struct sp_guest *guest, const struct sp_launch *launc
         int code = errno == ENOENT || errno == ENOTDIR ? SP_E_NOT_FOUND : SP_E_HOST;
         return sp_fail_errno(reterr, code, "cannot start '%s'", launch->path);
     }
+    if (stage == SP_STAGE_FILTER && errno == EBUSY && launch->listener) {
+        (void)sp_fail(
+            reterr, SP_E_HOST,
+            "there is a seccomp listener around this process already, as inside "
+            "another sandpit (to run without one: --allow-degraded listener)");
+        return sp_error_what(reterr, "listener");
+    }
     if (errno == 0)
         return sp_fail(reterr, SP_E_HOST, "%s failed", stage_says[stage]);
     return sp_fail_errno(reterr, SP_E_HOST, "%s failed", stage_says[stage]);

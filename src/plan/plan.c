@@ -99,7 +99,9 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
     plan->degraded = 0;
     plan->writable_count = 0;
     plan->writable_used = 0;
-    sp_host_probe(&plan->host, SP_HOST_LAUNCH);
+    /* Whether one is around us already shows only in trying. */
+    bool spare = (accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) != 0;
+    sp_host_probe(&plan->host, spare ? SP_HOST_FULL : SP_HOST_LAUNCH);
     int code = plan_landlock(plan, accepted, reterr);
     if (code == 0)
         code = plan_listener(plan, accepted, reterr);

@@ -59,9 +59,14 @@ static void take_signals(struct inherited *ret_inherited, sigset_t *ret_set)
     sp_keeper_signals(ret_set);
     sigprocmask(SIG_BLOCK, ret_set, &ret_inherited->mask);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ,
-           SIG_IGN); /* a limit on file sizes fails a write, as a full disk does */
+    /* A limit on file sizes fails a write, as a full disk does. */
+    signal(SIGXFSZ, SIG_IGN);
     signal(SIGCHLD, SIG_DFL);
+}
+
+static int by_version(const void *a, const void *b)
+{
+    return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
 /* "3.9, 3.11, 3.13": the versions that there are agents for. */
@@ -74,6 +79,7 @@ static void list_agents(const char *folder, char *to, size_t size)
     to[0] = '\0';
     if (glob(pattern, 0, NULL, &found) != 0)
         return;
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, by_version);
     for (size_t i = 0; i < found.gl_pathc && n < size; i++) {
         const char *version =
             strrchr(found.gl_pathv[i], '/') + sizeof "/sandpit-agent-" - 1;
