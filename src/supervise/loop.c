@@ -432,6 +432,17 @@ void sp_outcome_release(struct sp_outcome *o)
     sp_buffer_release(&o->files);
 }
 
+/* Each process of the guest costs a descriptor here. The guest is there already and keeps the
+ * limit that it was started with. */
+static void raise_files_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int start(struct sp_supervisor *s, struct sp_error *reterr)
 {
     const struct sp_supervision *is = s->is;
@@ -458,6 +469,7 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
         return code;
     if (!is->launch->listener)
         s->phase = SP_PHASE_LOADING; /* nobody tells of its exec */
+    raise_files_limit();
     /* From here on untrusted code may run: nobody may look into this process. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     sp_relay_start(&s->relay, s->epoll);

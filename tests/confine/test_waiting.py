@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -222,3 +223,33 @@ def test_an_outsider_with_the_guests_output_is_not_waited_for(sandpit, tmp_path)
     assert len(held) == 2
     assert done.stdout == "handed over\n"
     assert sandpit.verify() == 0
+
+
+MANY = r"""
+import os, sys
+kept, go = os.pipe()
+for i in range(100):
+    if os.fork() == 0:
+        os.close(go)
+        os.mkdir(os.path.join(sys.argv[1], str(i)))
+        os.read(kept, 1)
+        os._exit(0)
+os.close(go)
+for i in range(100):
+    os.wait()
+print(len(os.listdir(sys.argv[1])))
+"""
+
+
+def test_more_processes_than_descriptors_are_allowed(sandpit, tmp_path):
+    folder = tmp_path / "made"
+    folder.mkdir()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    done = sandpit.run(
+        MANY,
+        folder,
+        options=("--policy", "no-network"),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, hard)),
+    )
+    assert done.stdout == "100\n", done.stderr
+    assert len(sandpit.events("fork")) == 100
