@@ -220,7 +220,10 @@ static void find_interpreter(struct sp_finding *f, const char *asked,
     struct sp_interpreter interpreter;
     struct sp_error error = {0};
     char version[VERSION_BYTES];
-    if (sp_interpreter_find(asked, &interpreter, &error) != 0) {
+    if (!sp_host_has_proc()) {
+        find(f, SP_MISSING, "/proc is not mounted here, and no run can do without it");
+        f->remedy = "mount -t proc proc /proc";
+    } else if (sp_interpreter_find(asked, &interpreter, &error) != 0) {
         find(f, SP_MISSING, "%s", error.message);
         f->remedy = "name one with --python";
     } else if (!ask_version(interpreter.path, version)) {

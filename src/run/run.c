@@ -133,6 +133,9 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     char agents[PATH_MAX];
     char stub[PATH_MAX + 32];
     run->policy_given = rq->policy != NULL;
+    if (!sp_host_has_proc())
+        return sp_fail(reterr, SP_E_HOST,
+                       "/proc is not mounted here, and no run can do without it");
     int code = sp_policy_load(run->policy_given ? rq->policy : SP_POLICY_DEFAULT,
                               &run->policy, reterr);
     if (code == 0)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "sys/landlock.h"
 #include "sys/trial.h"
@@ -66,6 +67,11 @@ void sp_host_probe(struct sp_host *ret_host, enum sp_host_depth depth)
     else
         assume(ret_host);
     sp_host_lower(ret_host, getenv("SANDPIT_FORCE"));
+}
+
+bool sp_host_has_proc(void)
+{
+    return access("/proc/self/fd", X_OK) == 0;
 }
 
 static const struct {

@@ -65,6 +65,9 @@ enum sp_host_depth {
  * `tmpfile`. Anything else in it is ignored. */
 void sp_host_probe(struct sp_host *ret_host, enum sp_host_depth depth);
 
+/* Whether /proc is there, which no run can do without. */
+bool sp_host_has_proc(void);
+
 /* The effect of SANDPIT_FORCE alone; text may be NULL. */
 void sp_host_lower(struct sp_host *host, const char *text);
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -81,3 +84,29 @@ def test_doctor_looks_at_the_interpreter_it_is_told(sandpit):
     layer = json.loads(absent.stdout)["layers"]["python3"]
     assert layer["state"] == "no"
     assert "/absent/python3" in layer["detail"]
+
+
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("unshare") is None, reason="cannot hide /proc"
+)
+def test_without_proc_doctor_and_run_say_so(program, tmp_path):
+    def without_proc(*arguments: str) -> subprocess.CompletedProcess[str]:
+        script = 'mount -t tmpfs none /proc && exec "$@"'
+        return subprocess.run(
+            ["unshare", "--mount", "sh", "-c", script, "sh", str(program), *arguments],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    if without_proc("--version").returncode != 0:
+        pytest.skip("no mount namespace can be had")
+    done = without_proc("run", "-c", "pass")
+    assert done.returncode == 125
+    assert done.stderr.startswith("sandpit: /proc is not mounted")
+    report = without_proc("doctor")
+    assert report.returncode == 1
+    assert "/proc is not mounted" in report.stdout
+    assert "Every policy can be enforced" not in report.stdout
