@@ -29,6 +29,7 @@
 #ifndef MSG_FASTOPEN
 #define MSG_FASTOPEN 0x20000000
 #endif
+#define DNS_PORT   53
 #define TYPE(type) ((type) & 0xf)
 
 /* An address, copied once and in words. */
@@ -132,6 +133,27 @@ static void address_members(const struct address *a, struct sp_buffer *members)
     }
 }
 
+/* What libc tries within a lookup: its services' sockets, name servers, a netlink socket to ask
+ * for addresses, datagram sockets connected to sort its answers. That a lookup is going on is
+ * the guest's claim, and must hide nothing else. */
+static bool may_be_of_lookup(struct sp_act_call *call, const char *operation,
+                             const struct address *a)
+{
+    if (a == NULL)
+        return false;
+    if (a->family == AF_UNIX)
+        return strstr(a->text, "/nscd/") != NULL ||
+               strstr(a->text, "/systemd/") != NULL || strstr(a->text, "/nss/") != NULL;
+    if (strcmp(operation, "socket") == 0)
+        return a->family == AF_NETLINK;
+    bool connects = strcmp(operation, "connect") == 0;
+    if (a->host[0] == '\0' || !(connects || strcmp(operation, "send") == 0))
+        return false;
+    return a->port == DNS_PORT ||
+           (connects && sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid,
+                                               sp_act_int(call, 0)));
+}
+
 /* Inside a name lookup, what libc's own services try belongs to the lookup. Anything else that
  * is tried meanwhile is not libc's. */
 static bool belongs_to_lookup(struct sp_act_call *call, const char *operation,
@@ -142,15 +164,13 @@ static bool belongs_to_lookup(struct sp_act_call *call, const char *operation,
     if (call->process->lane == NULL ||
         !sp_lane_act(call->process->lane, tid, SP_ACT_LOOKUP, &claim))
         return false;
-    bool connects = strcmp(operation, "connect") == 0 || strcmp(operation, "send") == 0;
-    if (a != NULL && a->family == AF_UNIX && strstr(a->text, "/nscd/") == NULL &&
-        strstr(a->text, "/systemd/") == NULL && strstr(a->text, "/nss/") == NULL)
+    if (!may_be_of_lookup(call, operation, a))
         return false;
     struct sp_lookup *lookup =
         sp_lookups_note(&call->s->lookups, call->process->pid, tid);
     if (lookup == NULL)
         return false;
-    if (a != NULL && connects && !lookup->tried && a->host[0] != '\0') {
+    if (!lookup->tried && a->host[0] != '\0') {
         lookup->tried = true;
         lookup->port = a->port;
         snprintf(lookup->address, sizeof lookup->address, "%s", a->host);

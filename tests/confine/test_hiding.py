@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import stat
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -201,3 +202,73 @@ def test_a_program_that_is_not_there_is_not_told_as_started(sandpit):
     (started,) = sandpit.events("exec")
     assert started["path"].endswith("/true")
     assert started["at"].endswith("script.py:3")
+
+
+# Writes into the shared memory that the thread is within a name lookup of libc's.
+LOOKUP = r"""
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "ring/ring.h"
+int claim(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[512];
+    unsigned long from, offset;
+    struct sp_ring *ring = NULL;
+    while (fgets(line, sizeof line, maps) != NULL)
+        if (strstr(line, "memfd:sandpit") != NULL &&
+            sscanf(line, "%lx-%*x %*s %lx", &from, &offset) == 2 && offset == 0)
+            ring = (struct sp_ring *)from;
+    fclose(maps);
+    if (ring == NULL)
+        return -1;
+    struct sp_ring_slot *slot = &ring->slots[SP_SLOTS - 1];
+    slot->tid = (uint32_t)syscall(SYS_gettid);
+    slot->act = SP_ACT_LOOKUP;
+    slot->size = 0;
+    slot->serial = 0x1000;
+    return 0;
+}
+"""
+TRY = r"""
+import ctypes, socket, struct, sys
+assert ctypes.CDLL(sys.argv[1]).claim() == 0
+libc = ctypes.CDLL(None)
+for i in range(3):
+    fd = libc.socket(socket.AF_INET, socket.SOCK_STREAM, 0)
+    address = struct.pack("<HH4s8s", socket.AF_INET, socket.htons(4000),
+                          socket.inet_aton(f"10.0.0.{i}"), b"")
+    libc.connect(fd, address, 16)
+libc.listen(fd, 1)
+libc.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
+"""
+
+
+def test_a_claimed_lookup_hides_nothing_that_libc_would_not_do(sandpit, tmp_path):
+    (tmp_path / "claim.c").write_text(LOOKUP)
+    source = Path(__file__).parents[2] / "src"
+    library = tmp_path / "claim.so"
+    subprocess.run(
+        [
+            "cc",
+            "-shared",
+            "-fPIC",
+            f"-I{source}",
+            "-o",
+            library,
+            tmp_path / "claim.c",
+        ],
+        check=True,
+    )
+    done = sandpit.run(TRY, library, options=("--policy", "no-network"))
+    assert done.returncode == 0, done.stderr
+    told = {(e["operation"], e["target"]) for e in sandpit.events("violation")}
+    assert told == {
+        ("connect", "10.0.0.0:4000"),
+        ("connect", "10.0.0.1:4000"),
+        ("connect", "10.0.0.2:4000"),
+        ("listen", "a socket"),
+        ("socket", "packet raw"),
+    }
