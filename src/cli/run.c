@@ -48,6 +48,9 @@ static int conclude(void *context, const struct sp_run *run,
     int exit_code = exit_code_for(options, outcome);
     if (options->json)
         return print_result(run, outcome, exit_code);
+    if (run->trace.displaced)
+        (void)sp_cli_error(0, "the trace's folder is gone: the trace is '%s'",
+                           run->trace.path);
     if (!options->quiet && isatty(STDERR_FILENO))
         sp_summary_print(
             run, outcome,

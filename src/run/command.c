@@ -22,6 +22,13 @@ static int absolute_script(const char *script, char to[PATH_MAX],
     char folder[PATH_MAX] = "";
     if (stat(script, &st) != 0)
         return sp_fail_errno(reterr, SP_E_NOT_FOUND, "cannot open '%.300s'", script);
+    /* What a shell makes of <(...): a pipe of ours that the program does not inherit. */
+    if (strncmp(script, "/dev/fd/", 8) == 0 && strtol(script + 8, NULL, 10) > 2)
+        return sp_fail(
+            reterr, SP_E_NOT_FOUND,
+            "'%.300s' is a descriptor, and the program gets none but 0, 1 and 2: "
+            "give the script on standard input, as `sandpit run -`",
+            script);
     if (script[0] != '/' && getcwd(folder, sizeof folder) == NULL)
         return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
     if (snprintf(to, PATH_MAX, "%s%s%s", folder, folder[0] != '\0' ? "/" : "",

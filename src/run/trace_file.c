@@ -188,6 +188,7 @@ int sp_trace_file_publish(struct sp_trace_file *file, struct sp_error *reterr)
             continue;
         snprintf(file->path, sizeof file->path, "%s/%s", other_places[i], file->name);
         /* What stands under the name that was asked for is no trace of this run. */
+        file->displaced = !taken;
         if (!taken)
             return 0;
         return sp_fail(reterr, SP_E_TRACE,

@@ -13,6 +13,7 @@ struct sp_trace_file {
     int fd;         /* O_TMPFILE; -1: no trace is kept */
     int folder;     /* of the destination, O_PATH */
     bool elsewhere; /* it lies on another file system and is copied at the end */
+    bool displaced; /* its folder is gone: it was published to a temporary one */
     char name[NAME_MAX + 1];
     char path[PATH_MAX]; /* absolute; after publishing, where it is */
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +129,32 @@ def test_script_named_like_a_trace_is_kept(sandpit, tmp_path):
     (tmp_path / "odd.sptrace").write_text(HELLO)
     assert sandpit("run", "odd.sptrace").returncode == 125
     assert (tmp_path / "odd.sptrace").read_text() == HELLO
+
+
+def test_script_that_is_a_descriptor_is_refused_with_the_way_to_give_it(sandpit):
+    reading, writing = os.pipe()
+    os.write(writing, HELLO.encode())
+    os.close(writing)
+    try:
+        done = sandpit("run", f"/dev/fd/{reading}", pass_fds=(reading,))
+    finally:
+        os.close(reading)
+    assert (done.returncode, done.stdout) == (127, "")
+    assert one_line(done.stderr)
+    assert "sandpit run -" in done.stderr
+
+
+def test_trace_whose_folder_the_program_removed_is_told_of(sandpit, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    name = f"{tmp_path.parent.name}-{tmp_path.name}.sptrace"
+    code = f"import os, shutil; os.chdir('/'); shutil.rmtree({str(own)!r}); exit(3)"
+    done = sandpit("run", "-o", name, "-c", code, cwd=own)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert one_line(done.stderr)
+    place = Path(done.stderr.rpartition(" is '")[2].rstrip("'\n"))
+    try:
+        assert place.name == name
+        assert sandpit("verify", "--quiet", place).returncode == 0
+    finally:
+        place.unlink()
