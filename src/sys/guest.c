@@ -19,6 +19,7 @@
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
 #endif
+#define PIDFD_OF_THREAD O_EXCL /* PIDFD_THREAD */
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
 #endif
@@ -188,16 +189,31 @@ uint64_t sp_guest_socket(pid_t tid, int fd)
     return stat(name, &st) == 0 && S_ISSOCK(st.st_mode) ? st.st_ino : 0;
 }
 
+/* Of the thread itself, since it may have a table of descriptors of its own.
+ * COMPAT(kernel 6.8): pidfds of processes only. */
+static int open_task(pid_t tid, pid_t pid)
+{
+    int pidfd = tid == pid ? -1 : (int)syscall(SYS_pidfd_open, tid, PIDFD_OF_THREAD);
+    return pidfd >= 0 ? pidfd : (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
 int sp_guest_take_fd(pid_t tid, int fd)
 {
     struct sp_guest_ids ids;
+    struct stat st;
     if (!sp_guest_ids(tid, &ids))
         return -ESRCH;
-    sp_auto_fd pidfd = (int)syscall(SYS_pidfd_open, ids.pid, 0);
+    sp_auto_fd pidfd = open_task(tid, ids.pid);
     if (pidfd < 0)
         return -errno;
-    int taken = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
-    return taken < 0 ? -errno : taken;
+    sp_auto_fd taken = (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0);
+    if (taken < 0)
+        return -errno;
+    /* Not from another thread's table. */
+    if (fstat(taken, &st) != 0 ||
+        (S_ISSOCK(st.st_mode) && sp_guest_socket(tid, fd) != st.st_ino))
+        return -EBADF;
+    return sp_steal_fd(&taken);
 }
 
 /* Opens in the thread's context. Magic links of procfs are not followed: they would be resolved

@@ -145,3 +145,35 @@ def test_a_racing_pidfd_signals_nobody_outside(sandpit, tmp_path, abi):
     env = {} if abi is None else {"SANDPIT_FORCE": f"landlock={abi}"}
     options = ("--policy", "trace-only")
     assert reached(sandpit.run, 5000, options=options, env=env) == 0
+
+
+# A thread with descriptors of its own: the numbers mean something else to the others.
+OWN_TABLE = r"""
+import ctypes, os, socket, sys, threading
+def work():
+    assert ctypes.CDLL(None).unshare(0x400) == 0  # CLONE_FILES
+    for fd in range(3, 20):
+        try: os.close(fd)
+        except OSError: pass
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(sys.argv[1])
+    server.listen(1)
+    one = socket.socket(socket.AF_UNIX)
+    one.connect(sys.argv[1])
+    print("connected")
+others = [socket.socket(socket.AF_UNIX) for _ in range(17)]
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+for other in others:
+    try:
+        other.getpeername()
+        print("another")
+    except OSError:
+        pass
+"""
+
+
+def test_a_thread_with_its_own_descriptors_connects_its_own(sandpit, tmp_path):
+    done = sandpit.run(OWN_TABLE, tmp_path / "s", options=("--policy", "no-network"))
+    assert done.stdout == "connected\n", done.stderr
