@@ -104,7 +104,8 @@ static bool read_address(struct sp_act_call *call, uint64_t from, uint64_t size,
     if (length < (int)sizeof(sa_family_t) || length > (int)sizeof ret_address->raw)
         return false;
     if (sp_guest_read((pid_t)call->n->pid, from, &ret_address->raw, (size_t)length) !=
-        0)
+            0 ||
+        !sp_notify_valid(call))
         return false;
     ret_address->size = (socklen_t)length;
     ret_address->family = ret_address->raw.sa.sa_family;

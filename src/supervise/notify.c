@@ -208,6 +208,11 @@ static void debug(const struct sp_act_call *call, const struct sp_answer *answer
             call->n->data.nr, kinds[answer->kind], (long long)answer->value);
 }
 
+bool sp_notify_valid(const struct sp_act_call *call)
+{
+    return sp_listener_valid(call->s->guest.listener, call->n->id);
+}
+
 bool sp_notify(struct sp_supervisor *s)
 {
     struct seccomp_notif n;
@@ -222,7 +227,7 @@ bool sp_notify(struct sp_supervisor *s)
         return true;
     }
     /* What is read about the thread from here on is about the one that waits. */
-    if (!sp_listener_valid(s->guest.listener, n.id))
+    if (!sp_notify_valid(&call))
         return true;
     if (out_of_turn(s, &call)) {
         if (s->is->needs_agent) {

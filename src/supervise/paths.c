@@ -81,11 +81,10 @@ static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
     return named ? -ENOENT : -EBADF;
 }
 
-int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
-                 struct sp_path *ret_path)
+static int read_path(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
+                     struct sp_path *path)
 {
     pid_t tid = (pid_t)call->n->pid;
-    struct sp_path *path = ret_path;
     path->dirfd = dirfd;
     path->asked[0] = '\0';
     ssize_t size =
@@ -101,6 +100,13 @@ int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool fol
     }
     by_folder(tid, dirfd, path->asked, path->text);
     return 0;
+}
+
+int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
+                 struct sp_path *ret_path)
+{
+    int result = read_path(call, dirfd, address, follow, ret_path);
+    return sp_notify_valid(call) ? result : -ESRCH;
 }
 
 int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags)

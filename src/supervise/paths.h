@@ -16,11 +16,11 @@ struct sp_path {
 };
 
 /* Copies the path once. `address` 0: the descriptor itself. `follow`: a symbolic link at the end
- * is followed. 0 or a negative errno: -EFAULT when the guest's memory cannot be read, the
- * kernel's for a path that is none. What could not be read may not go on to the kernel: a
+ * is followed. 0 or a negative errno: -EFAULT when the guest's memory cannot be read, -ESRCH
+ * when the thread is gone, the kernel's for a path that is none. What could not be read may not go on to the kernel: a
  * thread can make it readable again. */
 int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
-                  struct sp_path *ret_path);
+                 struct sp_path *ret_path);
 
 /* O_PATH descriptors in the guest's context, or a negative errno: of the object (flags as
  * O_NOFOLLOW), and of its folder, with the last name as it was written. */

@@ -109,6 +109,10 @@ bool sp_notify(struct sp_supervisor *s);
 /* The process of a thread, met now if it is new; NULL when it is gone. */
 struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
 
+/* Whether the thread still waits: what was read about it was not about another one that got its
+ * number. To be asked between reading and doing. */
+bool sp_notify_valid(const struct sp_act_call *call);
+
 /* The program began without its agent: an error that ends the run. */
 void sp_supervisor_fail_agent(struct sp_supervisor *s);
 
