@@ -85,8 +85,9 @@ bool sp_terminal_suspend(const struct sp_terminal *terminal, char *data, size_t 
     if (group > 1)
         kill(-group, SIGSTOP);
     sp_terminal_restore(terminal);
-    raise(
-        SIGSTOP); /* the keeper sees it and stops as well: it is what the shell waits for */
+    /* The keeper sees it and stops as well: it is what the shell waits for. Where no shell is
+     * there to continue the job, the kernel ignores this signal, and so nothing stops. */
+    raise(SIGTSTP);
     raw(terminal);
     sp_terminal_resize(terminal);
     if (group > 1)

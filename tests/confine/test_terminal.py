@@ -114,6 +114,20 @@ def test_ctrl_z_stops_the_job_and_fg_continues_it(script, tmp_path):
     assert "hello bob" in seen
 
 
+def test_ctrl_z_without_a_shell_stops_nothing(script, tmp_path):
+    path = script(ASK)
+
+    def suspend_and_answer(fd, pid):
+        os.write(fd, b"\x1a")
+        time.sleep(0.3)
+        os.write(fd, b"bob\n")
+
+    seen, code = talk(
+        command(path, "--quiet"), [(b"name? ", suspend_and_answer)], tmp_path)
+    assert "hello bob" in seen
+    assert code == 0
+
+
 def test_a_summary_ends_the_run(script, tmp_path):
     path = script("import requests\n")
     seen, code = talk(command(path), [], tmp_path)
