@@ -295,6 +295,13 @@ static void message_fold(struct sp_lane *lane, struct sp_trace_writer *w,
     fold_write(lane, w, &message.fold);
 }
 
+/* A loss that the guest tells of. Without a bound the sum of all could be made to wrap, down
+ * to nothing. */
+static void claim_lost(struct sp_trace_writer *w, uint64_t count, const char *reason)
+{
+    sp_trace_lost(w, count > UINT32_MAX ? UINT32_MAX : count, reason);
+}
+
 static void message_lost(struct sp_trace_writer *w)
 {
     const char *reason = "the agent could not record";
@@ -304,7 +311,7 @@ static void message_lost(struct sp_trace_writer *w)
         reason = "calls of a thread that could not be attributed";
     else if (message.words[1] == SP_LOST_ROOM)
         reason = "messages that found no room in a process's ring";
-    sp_trace_lost(w, message.words[0], reason);
+    claim_lost(w, message.words[0], reason);
 }
 
 static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w,
@@ -471,7 +478,7 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w)
     }
     uint64_t lost = __atomic_load_n(&lane->ring->fold_lost, __ATOMIC_RELAXED);
     if (lost)
-        sp_trace_lost(w, lost, "calls that found no room to be counted");
+        claim_lost(w, lost, "calls that found no room to be counted");
     if (lane->ids_lost)
         sp_trace_lost(w, lane->ids_lost,
                       "more functions in a run than their ids have room for");

@@ -185,6 +185,19 @@ static void test_lane_folds_are_written_at_the_end(void **state)
     pair_close(&p);
 }
 
+static void test_lane_claims_of_losses_take_none_away(void **state)
+{
+    struct pair p;
+    (void)state;
+    pair_open(&p, SP_CALLS_FOLDED);
+    sp_trace_lost(p.store.w, 10, "output");
+    p.ring->fold_lost = UINT64_MAX - 4;
+    sp_lane_finish(p.lane, p.store.w);
+    assert_true(sp_trace_lost_count(p.store.w) > 10);
+    free(finish(&p));
+    pair_close(&p);
+}
+
 struct fields {
     struct sp_ring_event event;
     uint8_t bytes[4096];
@@ -361,6 +374,7 @@ int main(void)
         cmocka_unit_test(test_lane_drain_is_bounded),
         cmocka_unit_test(test_lane_forked_child_keeps_ids),
         cmocka_unit_test(test_lane_folds_are_written_at_the_end),
+        cmocka_unit_test(test_lane_claims_of_losses_take_none_away),
         cmocka_unit_test(test_lane_event_has_its_fields),
         cmocka_unit_test(test_lane_refuses_what_the_ring_may_not_claim),
         cmocka_unit_test(test_lane_goes_on_after_a_broken_cursor_or_length),
