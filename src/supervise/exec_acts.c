@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "base/scope.h"
 #include "supervise/paths.h"
 #include "supervise/record.h"
 #include "sys/guest.h"
@@ -56,6 +57,8 @@ static void note_pending(struct sp_act_call *call, const char *path, uint64_t ar
     sp_place_members(&place, &exec->members);
     sp_place_release(&place);
     exec->mark = sp_guest_image(call->process->pid);
+    sp_close_fd(&exec->memory);
+    exec->memory = sp_guest_memory(call->process->pid);
     exec->t_ns = sp_supervisor_t(call->s);
     exec->waiting = true;
 }
@@ -116,6 +119,7 @@ void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool a
     if (!exec->waiting)
         return;
     exec->waiting = false;
+    sp_close_fd(&exec->memory);
     s->replaced |= process->program;
     if (process->lane != NULL) {
         sp_lane_finish(process->lane, s->writer);
@@ -133,8 +137,11 @@ void sp_exec_check(struct sp_supervisor *s, struct sp_process *process)
 {
     if (!process->exec.waiting)
         return;
-    /* 0: it was readable before, and is not any more. */
-    if (sp_guest_image(process->pid) != process->exec.mark)
+    /* By the mark alone where the memory is a vfork's: it is the same for one image after
+     * another where addresses are not random. 0: it was readable, and is not any more. */
+    bool gone = sp_guest_memory_gone(process->exec.memory);
+    sp_close_fd(&process->exec.memory);
+    if (gone || sp_guest_image(process->pid) != process->exec.mark)
         sp_exec_confirm(s, process, false);
     else
         process->exec.waiting = false; /* it failed: the same image goes on */

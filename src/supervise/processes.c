@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/scope.h"
 
 static struct sp_process **bucket(struct sp_processes *p, pid_t pid)
 {
@@ -60,6 +61,7 @@ struct sp_process *sp_processes_add(struct sp_processes *p, pid_t pid, pid_t par
     process->parent = parent;
     process->start_ticks = start_ticks;
     process->pidfd = pidfd;
+    process->exec.memory = -1;
     sp_buffer_init(&process->exec.members, 64u << 10);
     process->next = *bucket(p, pid);
     *bucket(p, pid) = process;
@@ -81,6 +83,7 @@ void sp_processes_remove(struct sp_processes *p, struct sp_process *process)
             p->threads[i].process = NULL;
     if (process->pidfd >= 0)
         close(process->pidfd);
+    sp_close_fd(&process->exec.memory);
     sp_buffer_release(&process->exec.members);
     free(process);
 }

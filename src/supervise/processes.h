@@ -22,6 +22,7 @@ struct sp_pending_exec {
     bool waiting;
     uint64_t t_ns;
     uint64_t mark;            /* sp_guest_image() before */
+    int memory;               /* sp_guest_memory() before, -1: none */
     struct sp_buffer members; /* path, argv, at ... as JSON members */
 };
 

@@ -140,6 +140,20 @@ uint64_t sp_guest_image(pid_t pid)
     return start_stack;
 }
 
+int sp_guest_memory(pid_t pid)
+{
+    char name[40];
+    snprintf(name, sizeof name, "/proc/%d/mem", pid);
+    return open(name, O_RDONLY | O_CLOEXEC);
+}
+
+bool sp_guest_memory_gone(int memory)
+{
+    char byte;
+    /* Of memory that is in use, nothing is mapped there: EIO. */
+    return memory >= 0 && pread(memory, &byte, 1, 0) == 0;
+}
+
 pid_t sp_guest_pidfd_target(pid_t tid, int fd)
 {
     char name[60];

@@ -37,6 +37,12 @@ bool sp_guest_exe(pid_t pid, char to[PATH_MAX]);
  * the stack of a fresh image begins elsewhere. */
 uint64_t sp_guest_image(pid_t pid);
 
+/* A descriptor of the memory that the process has now, or -1; and whether no process has that
+ * memory any more (false where it cannot be told). A child between vfork and exec shares it with
+ * its parent. */
+int sp_guest_memory(pid_t pid);
+bool sp_guest_memory_gone(int memory);
+
 /* The process that a pidfd held by the thread refers to, 0 if it is none. */
 pid_t sp_guest_pidfd_target(pid_t tid, int fd);
 

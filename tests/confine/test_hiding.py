@@ -272,3 +272,29 @@ def test_a_claimed_lookup_hides_nothing_that_libc_would_not_do(sandpit, tmp_path
         ("listen", "a socket"),
         ("socket", "packet raw"),
     }
+
+
+# One image after another at the same addresses.
+SAME = r"""
+#include <sys/personality.h>
+#include <unistd.h>
+extern char **environ;
+int main(int argc, char **argv)
+{
+    char next[2] = {(char)(argv[1][0] + 1), 0};
+    char *arguments[] = {argv[0], next, NULL};
+    personality(ADDR_NO_RANDOMIZE);
+    if (next[0] < '5')
+        execve(argv[0], arguments, environ);
+    (void)argc;
+    return 0;
+}
+"""
+
+
+def test_programs_that_look_the_same_are_each_recorded(sandpit, build):
+    program = build(SAME, "same")
+    done = sandpit.run(START, program, "0", options=("--policy", "trace-only"))
+    assert done.returncode == 0, done.stderr
+    assert [e["argv"][1] for e in sandpit.events("exec")] == list("01234")
+    assert sandpit.verify() == 0
