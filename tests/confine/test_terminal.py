@@ -93,8 +93,12 @@ def test_ctrl_c_interrupts_the_program(script, tmp_path):
 def test_the_window_size_is_passed_on(script, tmp_path):
     path = script(
         "import os, signal\n"
-        "signal.signal(signal.SIGWINCH, lambda *_: print(os.get_terminal_size(), flush=True))\n"
-        "print('go', flush=True)\nsignal.pause()\n")
+        "signal.signal(signal.SIGWINCH, lambda *_: None)\n"
+        "signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGWINCH})\n"
+        "print('go', flush=True)\n"
+        "while os.get_terminal_size() != (120, 40):\n"
+        "    signal.sigwait({signal.SIGWINCH})\n"
+        "print(os.get_terminal_size())\n")
 
     def resize(fd, pid):
         fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
@@ -110,7 +114,7 @@ def test_ctrl_z_stops_the_job_and_fg_continues_it(script, tmp_path):
     seen, _ = talk(
         ["/bin/bash", "--norc", "-i"],
         [(b"PROMPT> ", line), (b"name? ", b"\x1a"), (b"Stopped", b"echo back; fg\n"),
-         (b"back\r\n", b"bob\n"), (b"tty works", b"exit\n")], tmp_path)
+         (b"back\r\n", b"bob\n"), (b"tty works", b""), (b"PROMPT> ", b"exit\n")], tmp_path)
     assert "hello bob" in seen
 
 
