@@ -6,12 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/scope.h"
+
+/* A pseudo-terminal holds back less; how much, it does not say. */
+#define TERMINAL_BYTES_MAX 131072
 
 static struct sp_stream *stream_new(int number)
 {
@@ -226,30 +230,31 @@ static void close_to(struct sp_relay *relay, struct sp_stream *s)
     s->to = -1;
 }
 
-static void pull(struct sp_relay *relay, struct sp_stream *s)
+/* true: there was nothing to read. */
+static bool pull(struct sp_relay *relay, struct sp_stream *s)
 {
     if (s->ended || s->from < 0)
-        return;
+        return true;
     if (s->size == 0)
         s->start = 0;
     size_t room = SP_RELAY_BYTES - s->start - s->size;
     if (room == 0)
-        return;
+        return false;
     /* The caller's input may be one that blocks: it is read only when it says it is ready. */
     struct pollfd ready = {s->from, POLLIN, 0};
     if (!s->from_owned && poll(&ready, 1, 0) <= 0)
-        return;
+        return true;
     char *to = s->data + s->start + s->size;
     ssize_t n = read(s->from, to, room);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
-        return;
+        return errno == EAGAIN;
     if (n <= 0) {
         close_from(relay, s);
-        return;
+        return true;
     }
     size_t size = (size_t)n;
     if (s->number == 0 && sp_terminal_suspend(&relay->terminal, to, &size) && size == 0)
-        return;
+        return false;
     s->total_bytes += size;
     if (s->number > 0 && relay->on_output != NULL)
         relay->on_output(relay->context, s->number, to, size);
@@ -257,6 +262,7 @@ static void pull(struct sp_relay *relay, struct sp_stream *s)
         keep(s, to, size);
     else
         s->size += size;
+    return false;
 }
 
 /* At most a pipe's guaranteed room at a time where a write could block. */
@@ -313,20 +319,33 @@ bool sp_relay_drained(const struct sp_relay *relay)
     return true;
 }
 
+/* What can still be in the guest's pipe or terminal now that the guest is gone. */
+static size_t left_in(const struct sp_stream *s)
+{
+    int size = 0;
+    if (ioctl(s->from, FIONREAD, &size) != 0 || size < TERMINAL_BYTES_MAX)
+        size = TERMINAL_BYTES_MAX;
+    return (size_t)size;
+}
+
+/* Who still holds the other end, or writes there, is not of the run. */
+static void finish(struct sp_relay *relay, struct sp_stream *s)
+{
+    if (s->end_bytes == 0)
+        s->end_bytes = s->total_bytes + left_in(s);
+    for (uint64_t before = UINT64_MAX; !s->ended && s->total_bytes != before;) {
+        before = s->total_bytes;
+        if (pull(relay, s) || s->total_bytes >= s->end_bytes)
+            close_from(relay, s);
+        push(relay, s);
+    }
+}
+
 void sp_relay_finish(struct sp_relay *relay)
 {
-    for (int i = 1; i < SP_STREAMS; i++) {
-        struct sp_stream *s = relay->streams[i];
-        for (size_t before = SIZE_MAX;
-             s != NULL && !s->ended && s->total_bytes != before;) {
-            before = s->total_bytes;
-            pull(relay, s);
-            push(relay, s);
-        }
-        /* Nothing is left in it: who still holds the other end is not of the run. */
-        if (s != NULL && (s->size == 0 || s->start + s->size < SP_RELAY_BYTES))
-            close_from(relay, s);
-    }
+    for (int i = 1; i < SP_STREAMS; i++)
+        if (relay->streams[i] != NULL && !relay->streams[i]->ended)
+            finish(relay, relay->streams[i]);
 }
 
 void sp_relay_close(struct sp_relay *relay)

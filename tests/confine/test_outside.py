@@ -37,8 +37,8 @@ except PermissionError:
 
 
 @pytest.fixture
-def abstract_server():
-    name = f"sandpit-test-{os.getpid()}"
+def abstract_server(tmp_path):
+    name = f"sandpit-test-{os.getpid()}-{tmp_path.name}"
     reached = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         server.bind("\0" + name)
