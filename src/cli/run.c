@@ -1,4 +1,5 @@
 /* `sandpit run`: options to a request, the outcome to an exit code and a summary. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -22,10 +23,11 @@ static int print_result(const struct sp_run *run, const struct sp_outcome *outco
                         int exit_code)
 {
     int result = sp_result_write(STDOUT_FILENO, run, outcome, exit_code);
-    if (result == 0)
-        result = write(STDOUT_FILENO, "\n", 1) == 1 ? 0 : -1;
+    if (result == 0 && write(STDOUT_FILENO, "\n", 1) != 1)
+        result = -errno;
     return result == 0 ? exit_code
-                       : sp_cli_error(SP_EXIT_FAILED, "cannot print the result");
+                       : sp_cli_error(SP_EXIT_FAILED, "cannot print the result: %s",
+                                      strerror(-result));
 }
 
 static int print_error(const struct sp_run_options *options,
@@ -84,6 +86,15 @@ static void default_trace(const struct sp_run_options *options, const char *scri
     snprintf(to, size, "%.*s.sptrace", (int)(length > 200 ? 200 : length), start);
 }
 
+static int check(const struct sp_run_options *options, struct sp_error *reterr)
+{
+    if (options->no_trace && options->trace_path != NULL)
+        return sp_fail(reterr, SP_E_USAGE,
+                       "-o names the file of a trace that --no-trace leaves out: give "
+                       "one of them");
+    return 0;
+}
+
 static int choose_program(const struct sp_run_options *options, int *argc, char ***argv,
                           struct sp_run_request *request, struct sp_error *reterr)
 {
@@ -134,7 +145,9 @@ int sp_cli_run(const void *values, int argc, char **argv)
         .context = (void *)options,
     };
     int exit_code;
-    int code = choose_program(options, &argc, &argv, &request, &error);
+    int code = check(options, &error);
+    if (code == 0)
+        code = choose_program(options, &argc, &argv, &request, &error);
     if (code == 0) {
         request.arguments = argv;
         request.arguments_count = (size_t)argc;

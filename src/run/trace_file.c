@@ -161,8 +161,9 @@ static int moved(struct sp_trace_file *file, struct sp_error *reterr)
     snprintf(self, sizeof self, "/proc/self/fd/%d", file->folder);
     ssize_t n = readlink(self, folder, sizeof folder - 1);
     folder[n > 0 ? n : 0] = '\0';
-    int length = snprintf(file->path, sizeof file->path, "%s/%s", folder, file->name);
-    (void)length;
+    if ((size_t)snprintf(file->path, sizeof file->path, "%s/%s", folder, file->name) >=
+        sizeof file->path)
+        snprintf(file->path, sizeof file->path, "%.255s", file->name);
     return sp_fail(reterr, SP_E_TRACE,
                    "the program moved the trace's folder: the trace is '%.300s'",
                    file->path);

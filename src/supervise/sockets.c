@@ -233,7 +233,8 @@ static void match(void *context, const struct diag_socket *found)
     struct search *search = context;
     bool same = search->name != NULL
                     ? found->type == search->type &&
-                          found->name_size == search->name_size && found->name_size > 0 &&
+                          found->name_size == search->name_size &&
+                          found->name_size > 0 &&
                           memcmp(found->name, search->name, found->name_size) == 0
                     : found->path_inode != 0 && same_node(found, &search->object);
     if (!same)

@@ -30,6 +30,7 @@ def script(tmp_path):
         (["--policy", "", "hello.py"], 125, "--policy"),
         (["--python", "/absent/python3", "hello.py"], 127, "/absent/python3"),
         (["-o", "absent/x.sptrace", "hello.py"], 125, "absent"),
+        (["--no-trace", "-o", "x.sptrace", "hello.py"], 125, "--no-trace"),
         ([], 125, "nothing to run"),
         (["-m"], 125, "-m needs a value"),
         (["-c"], 125, "-c needs a value"),
@@ -43,6 +44,13 @@ def test_what_cannot_run_is_one_clear_line(
     assert one_line(done.stderr)
     assert says in done.stderr
     assert list(tmp_path.iterdir()) == [script]
+
+
+def test_result_that_cannot_be_printed_says_why(sandpit, script):
+    with open("/dev/full", "w") as full:
+        done = sandpit("run", "--json", script, stdout=full)
+    assert done.returncode == 125
+    assert "No space left on device" in done.stderr
 
 
 def test_interpreter_that_is_no_python_is_refused(sandpit, script, tmp_path):
