@@ -339,6 +339,7 @@ static void finish(struct sp_relay *relay, struct sp_stream *s)
             close_from(relay, s);
         push(relay, s);
     }
+    rewatch(relay, s); /* what could not be passed on at once */
 }
 
 void sp_relay_finish(struct sp_relay *relay)
