@@ -16,7 +16,7 @@ PATTERN = bytes(range(256)) * (BYTES // 256)
 
 def run(sandpit, script: str, **streams) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
-        sandpit.argv(script, options=("--no-trace",)),
+        sandpit.argv(script),
         cwd=sandpit.folder,
         timeout=60,
         check=False,
@@ -73,7 +73,7 @@ for _ in range({printed} // 10):
 def test_reader_that_leaves_is_no_error_of_the_run(sandpit):
     script = "import os, signal\nos.write(1, b'1\\n')\ninput()\nos.write(1, b'2\\n')"
     with subprocess.Popen(
-        sandpit.argv(script, options=("--no-trace",)),
+        sandpit.argv(script),
         cwd=sandpit.folder,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
