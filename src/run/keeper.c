@@ -11,8 +11,9 @@
 #include "sys/tree.h"
 
 #define KILL_PATIENCE_NS 5000000000u
-#define END_PATIENCE_NS                                                                \
-    10000000000u /* a supervisor that was told to end the run may take */
+
+/* What a supervisor may take that was told to end the run. */
+#define END_PATIENCE_NS 10000000000u
 
 void sp_keeper_signals(sigset_t *ret_set)
 {

@@ -17,8 +17,8 @@ struct sp_path {
 
 /* Copies the path once. `address` 0: the descriptor itself. `follow`: a symbolic link at the end
  * is followed. 0 or a negative errno: -EFAULT when the guest's memory cannot be read, -ESRCH
- * when the thread is gone, the kernel's for a path that is none. What could not be read may not go on to the kernel: a
- * thread can make it readable again. */
+ * when the thread is gone, the kernel's for a path that is none. What could not be read may not
+ * go on to the kernel: a thread can make it readable again. */
 int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
                  struct sp_path *ret_path);
 

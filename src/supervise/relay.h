@@ -35,7 +35,7 @@ struct sp_stream {
     uint64_t kept_bytes;
     uint64_t kept_max;
     uint64_t total_bytes;
-    uint64_t end_bytes; /* of total_bytes, once the guest is gone: no more is waited for */
+    uint64_t end_bytes; /* total_bytes to stop at, once the guest is gone */
     size_t start;
     size_t size;
     char data[SP_RELAY_BYTES];
