@@ -25,7 +25,7 @@ pytestmark = [
 def run_as_nobody(tmp_path_factory):
     """Runs the command as a user without rights, in a folder of its own."""
     folder = tmp_path_factory.getbasetemp().parent / f"nobody-{os.getpid()}"
-    folder.mkdir()
+    folder.mkdir(exist_ok=True)
     os.chown(folder, NOBODY, NOBODY)
     who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
 

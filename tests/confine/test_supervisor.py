@@ -10,6 +10,8 @@ import subprocess
 import sys
 
 import pytest
+from abilities import require
+from programs import PROGRAM
 
 pytestmark = pytest.mark.requires("program")
 
@@ -140,6 +142,10 @@ def identity(request, tmp_path):
     for folder in tmp_path.parents:
         if folder.stat().st_uid == 0 and folder.is_relative_to("/tmp"):
             os.chmod(folder, folder.stat().st_mode | 0o011)
+    try:
+        subprocess.run([PROGRAM, "--version"], capture_output=True, **as_user(65534))
+    except PermissionError:
+        require("user", "no program that another user may start")
     return as_user(65534)
 
 

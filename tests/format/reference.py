@@ -5,6 +5,7 @@ It shares nothing with the C code, so that the two check each other and the docu
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -21,6 +22,10 @@ HEAD = re.compile(
 SEAL = re.compile(
     rb',"bytes":(\d+),"digest":"([0-9a-f]{64})","chain":"([0-9a-f]{64})"\}\Z'
 )
+
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+BRACKET = re.compile(rb"[][{}]")
+DEPTH_MAX = 64
 
 Event = dict[str, Any]
 
@@ -59,6 +64,15 @@ def seal(lines: list[bytes]) -> bytes:
     return data
 
 
+def depth(line: bytes) -> int:
+    """How deep the arrays and objects of a line nest."""
+    levels = itertools.accumulate(
+        1 if bracket in b"[{" else -1
+        for bracket in BRACKET.findall(STRING.sub(b"", line))
+    )
+    return max(levels, default=0)
+
+
 def verify(path: Path) -> int:
     """What `sandpit verify` must exit with."""
     data = path.read_bytes()
@@ -70,9 +84,11 @@ def verify(path: Path) -> int:
     ended = False
     for number, line in enumerate(whole.split(b"\n") if whole else []):
         head = HEAD.match(line)
+        if depth(line) > DEPTH_MAX:
+            return ALTERED
         try:
             event = json.loads(line)
-        except (ValueError, RecursionError):
+        except ValueError:
             return ALTERED
         if ended or head is None or (event["kind"] == "start") != (number == 0):
             return ALTERED
