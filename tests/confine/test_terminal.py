@@ -32,6 +32,7 @@ def talk(argv, steps, cwd, size=(30, 100)):
     if pid == 0:
         os.chdir(cwd)
         os.environ.pop("NO_COLOR", None)
+        os.environ["TERM"] = "xterm"
         os.environ["PS1"] = "PROMPT> "
         os.execv(argv[0], argv)
     fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
