@@ -6,7 +6,6 @@ import collections
 import json
 import os
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -506,7 +505,6 @@ def test_subinterpreters_are_traced_or_counted_as_lost(traced, python):
     assert sum(counts) == 50 or run.of("lost")
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux")
 def test_threads_of_a_run_are_told_apart(traced):
     code = (
         "import threading\n"

@@ -6,6 +6,7 @@ import shutil
 import sys
 
 import pytest
+from abilities import require
 
 
 def hellos(outcome, how=None):
@@ -153,7 +154,7 @@ def test_own_preload_of_the_user_stays(guest, tmp_path):
 @pytest.mark.parametrize("program", ["ls", "bash", "sh", "env", "true"])
 def test_other_programs_do_not_notice(guest, program):
     if not shutil.which(program):
-        pytest.skip(f"requires: {program}")
+        require(program, f"no {program} on PATH")
     arguments = {
         "ls": ["/"],
         "bash": ["-c", "echo a | cat"],

@@ -8,6 +8,7 @@ import stat
 import subprocess
 
 import pytest
+from abilities import require
 
 pytestmark = [
     pytest.mark.requires("program"),
@@ -30,14 +31,8 @@ for path in sys.argv[1:]:
 def proc(tmp_path):
     place = tmp_path / "a folder" / "proc"
     place.mkdir(parents=True)
-    if (
-        os.geteuid() != 0
-        or subprocess.run(
-            ["mount", "-t", "proc", "proc", place], capture_output=True, check=False
-        ).returncode
-        != 0
-    ):
-        pytest.skip("requires: root that may mount")
+    require("mounts")
+    subprocess.run(["mount", "-t", "proc", "proc", place], check=True)
     yield place
     subprocess.run(["umount", place], check=True)
 
@@ -78,8 +73,8 @@ def test_a_device_cannot_be_brought_to_where_the_guest_may_write(
     device = tmp_path / "device"
     try:
         os.mknod(device, stat.S_IFCHR | 0o600, os.makedev(1, 11))  # kmsg
-    except PermissionError:
-        pytest.skip("requires: root that may make devices")
+    except PermissionError as error:
+        require("devices", str(error))
     sandpit.folder = work
     assert sandpit.plain(MOVE, device, work / "d").stdout == "opened\n" * 2
     env = {"TMPDIR": str(work)}

@@ -8,7 +8,7 @@ import pytest
 
 pytestmark = [
     pytest.mark.requires("program"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="not root"),
+    pytest.mark.requires("root"),
 ]
 
 OTHER = 65534

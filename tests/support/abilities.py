@@ -13,6 +13,7 @@ import importlib.util
 import os
 import shutil
 import socket
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,8 @@ def lack(name: str) -> str | None:
         return None if os.path.isdir("/proc/self/fd") else "no /proc"
     if name == "root":
         return None if os.geteuid() == 0 else "not root"
+    if name == "mounts":
+        return _lack_mounts()
     if name.startswith("python3."):
         labels = [
             f"python{'.'.join(map(str, one.version[:2]))}" for one in find_pythons()
@@ -106,6 +109,19 @@ def _lack_program() -> str | None:
     except HostError as error:
         return str(error)
     return None
+
+
+def _lack_mounts() -> str | None:
+    try:
+        done = subprocess.run(
+            ["unshare", "--mount", "mount", "-t", "tmpfs", "none", "/proc"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError as error:
+        return str(error)
+    return None if done.returncode == 0 else done.stderr.strip()
 
 
 def _lack_ipv6() -> str | None:

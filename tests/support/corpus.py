@@ -10,7 +10,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from abilities import shared_folder
+from abilities import require, shared_folder
 from interpreters import find as find_pythons
 
 # Policies that exist; programs that ask for another one are not run.
@@ -77,3 +77,11 @@ def results(
     if not report.exists():
         raise AssertionError(f"the corpus runner failed: {done.stdout}{done.stderr}")
     return {one["id"]: one for one in json.loads(report.read_text())}
+
+
+def faults(kind: str, case: Case, folder: Path, *, plain: bool = False) -> object:
+    """Give what the corpus's own runner finds wrong with a case."""
+    result = results(kind, folder, plain=plain)[case.id]
+    if result["skip"]:
+        require("corpus-needs", str(result["skip"]))
+    return result["faults"]
