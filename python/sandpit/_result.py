@@ -52,8 +52,9 @@ class Violation:
     at : the two as `file:line`.
     layer : which layer saw it: `kernel`, `python` or `supervisor`.
     action : `deny`, `stop` or `observe`.
-    message : the sentence that the exception in the program carried too.
-    hint : what would allow it.
+    message : the sentence that the exception in the program carried too: what was tried,
+        where, which rule says no, what would allow it.
+    hint : what would allow it, once more by itself.
     count : how many times the same was tried.
     stack : `file:line name` of the frames that led there, innermost first.
     details : the fields that belong to the operation, as `address` and `port`.
@@ -86,8 +87,8 @@ class Violation:
         return {**copy.deepcopy(dict(self.details)), **named}
 
     def __str__(self) -> str:
-        """Give the sentence, with the place it happened at."""
-        return f"{self.at}: {self.message}" if self.at else self.message
+        """Give the sentence."""
+        return self.message
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@
 #include "agent/lane.h"
 #include "agent/layout.h"
 #include "agent/native.h"
+#include "agent/said.h"
 #include "agent/stub.h"
 
 struct sp_agent sp_agent;
@@ -74,5 +75,6 @@ __attribute__((visibility("default"))) int sp_agent_start(struct sp_stub *stub)
     if (sp_audit_install(stub) < 0)
         return -1;
     sp_native_install(stub);
+    sp_said_install(stub);
     return 0;
 }

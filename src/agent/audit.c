@@ -11,6 +11,7 @@
 #include "agent/layout.h"
 #include "agent/loads.h"
 #include "agent/network.h"
+#include "agent/said.h"
 #include "agent/stub.h"
 #include "agent/texts.h"
 #include "agent/turn.h"
@@ -233,6 +234,7 @@ static const struct watch *recall_watch(const char *event)
 static int handle(const struct watch *watch, const char *event, PyObject *args)
 {
     current_event = event;
+    sp_said_forget(); /* something else begins */
     if (sp_unlikely(!sp_agent.main)) {
         sp_agent.main = PyInterpreterState_Main();
         if (sp_agent.main && sp_lane_owned() && sp_lane_ready())

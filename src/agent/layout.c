@@ -70,6 +70,36 @@ static void fill_frames(struct sp_ring_frames *f)
 }
 #endif
 
+#if PY_VERSION_HEX >= 0x030b0000
+static uint64_t spot_of(const PyThreadState *state)
+{
+#if PY_VERSION_HEX >= 0x030d0000
+    const struct _PyInterpreterFrame *frame = state->current_frame;
+    return frame ? sp_ring_spot((uintptr_t)frame, (uintptr_t)frame->instr_ptr) : 0;
+#else
+    const struct _PyInterpreterFrame *frame = state->cframe->current_frame;
+    return frame ? sp_ring_spot((uintptr_t)frame, (uintptr_t)frame->prev_instr) : 0;
+#endif
+}
+#else
+static uint64_t spot_of(const PyThreadState *state)
+{
+    const PyFrameObject *frame = state->frame;
+    return frame ? sp_ring_spot((uintptr_t)frame, (uint32_t)frame->f_lasti) : 0;
+}
+#endif
+
+uint64_t sp_layout_spot(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+#if PY_VERSION_HEX < 0x030c0000
+    /* Before 3.12 that is the process's current one, perhaps another thread's. */
+    if (state != PyGILState_GetThisThreadState())
+        return 0;
+#endif
+    return state ? spot_of(state) : 0;
+}
+
 void sp_layout_publish(void)
 {
     struct sp_ring_frames *f = &sp_lane.ring->frames;

@@ -4,8 +4,8 @@
  * Python at all. So it refers weakly to what may not be there, is built without what needs
  * libc's help (fortify, stack protector), and touches nothing but its own entry in the
  * environment. In a CPython for which an agent lies beside it, it loads that agent. What it
- * interposes of libc is in stub_exec.c (so that children are traced too), stub_open.c,
- * stub_lookup.c and stub_thread.c.
+ * interposes of libc is in stub_exec.c (so that children are traced too), stub_error.c,
+ * stub_open.c, stub_lookup.c and stub_thread.c.
  */
 #include "agent/stub_private.h"
 

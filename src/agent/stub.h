@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SP_STUB_VERSION 1u
+#define SP_STUB_VERSION 2u
 
 /* Which function of libc a lookup came through; named in the trace. */
 struct sp_stub {
@@ -31,6 +31,9 @@ struct sp_stub {
     int (*lookup_begun)(const char *function, const char *name);
     /* It has ended. True: it was denied, and the sentence that says so is in `message`. */
     bool (*lookup_ended)(int mark, bool answered, char *message, uint32_t message_size);
+    /* The text of errno `code` is wanted. NULL, or the sentence that says why the call which
+     * gave it was denied: once, valid until this thread asks again. */
+    char *(*error_told)(int code);
 };
 
 /* The agent's entry, before Py_Initialize. 0: it stays; its functions are in *stub. */

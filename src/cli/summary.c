@@ -20,24 +20,49 @@ static const struct tint coloured = {"\033[1m", "\033[31m", "\033[32m", "\033[2m
                                      "\033[0m"};
 static const struct tint colourless = {"", "", "", "", ""};
 
-/* Prints the text of a member of a JSON object of ours. Its escapes stay, so that what a guest
- * put into it does nothing to the terminal; quotes and backslashes are shown as they are. */
-static void print_member(const char *object, size_t size, const char *key)
+struct text {
+    const char *data;
+    size_t size;
+};
+
+/* The text of a member of a JSON object of ours, as it stands there. */
+static struct text member(const char *object, size_t size, const char *key)
 {
     const char *at = memmem(object, size, key, strlen(key));
     const char *end = object + size;
     if (at == NULL)
-        return;
-    for (at += strlen(key); at < end && *at != '"'; at++) {
+        return (struct text){"", 0};
+    at += strlen(key);
+    const char *last = at;
+    while (last < end && *last != '"')
+        last += *last == '\\' && last + 1 < end ? 2 : 1;
+    return (struct text){at, (size_t)(last - at)};
+}
+
+/* Escapes stay, so that what a guest put into it does nothing to the terminal; quotes and
+ * backslashes are shown as they are. */
+static void print_text(struct text text)
+{
+    const char *end = text.data + text.size;
+    for (const char *at = text.data; at < end; at++) {
         if (*at == '\\' && at + 1 < end && (at[1] == '"' || at[1] == '\\'))
             at++;
         fputc(*at, stderr);
     }
 }
 
-static bool has_member(const char *object, size_t size, const char *key)
+/* The sentence; what would allow it, with which it ends, on a line of its own. */
+static void print_sentence(struct text message, struct text hint, const struct tint *t)
 {
-    return memmem(object, size, key, strlen(key)) != NULL;
+    size_t tail = hint.size + 2;
+    if (message.size > tail &&
+        memcmp(message.data + message.size - hint.size, hint.data, hint.size) == 0)
+        message.size -= tail;
+    fprintf(stderr, "  %sdenied%s ", t->red, t->plain);
+    print_text(message);
+    fprintf(stderr, "\n         %s", t->dim);
+    print_text(hint);
+    fprintf(stderr, "%s\n", t->plain);
 }
 
 /* The end of the object that begins at `at`. Braces inside texts do not count. */
@@ -68,15 +93,8 @@ static void print_violations(const struct sp_outcome *o, const struct tint *t)
         const char *next = object_end(at, end);
         size_t size = (size_t)(next - at);
         if (shown < VIOLATIONS_SHOWN) {
-            fprintf(stderr, "  %sdenied%s ", t->red, t->plain);
-            if (has_member(at, size, "\"at\":\"")) {
-                print_member(at, size, "\"at\":\"");
-                fputs(": ", stderr);
-            }
-            print_member(at, size, "\"message\":\"");
-            fprintf(stderr, "\n         %s", t->dim);
-            print_member(at, size, "\"hint\":\"");
-            fprintf(stderr, "%s\n", t->plain);
+            print_sentence(member(at, size, "\"message\":\""),
+                           member(at, size, "\"hint\":\""), t);
             shown++;
         } else {
             more++;

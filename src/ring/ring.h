@@ -182,6 +182,38 @@ struct sp_ring_slot {
     uint8_t body[SP_SLOT_BYTES - 16];
 };
 
+/* ---- what was denied ------------------------------------------------------------------------ */
+
+/* A call of thread `tid` was refused with `err`: the sentence that says why, for the exception
+ * that Python makes of that errno. The supervisor writes it before the call returns, `serial`
+ * last (odd: being written, 0: none); whoever shows it, or knows that it is out of date, makes
+ * that 0. It is shown while the thread still executes the instruction of Python that led to the
+ * call, so that a refusal which nobody looked at does not explain a later error; and for
+ * SP_DENIED_AGE_NS at the most. */
+#define SP_DENIED_MAX 16u /* threads at once; the oldest goes */
+#define SP_SENTENCE_BYTES 1536u
+#define SP_DENIED_AGE_NS 5000000000u
+
+struct sp_ring_denied {
+    uint32_t serial;
+    uint32_t tid;
+    int32_t err;
+    uint32_t child;   /* 1: the call was of a child that this thread made and that had not become
+                         a program of its own: its errno comes to this thread as a number */
+    uint64_t time_ns; /* CLOCK_MONOTONIC */
+    uint64_t spot;    /* sp_ring_spot() of the instruction, 0: not known; not of a child's call */
+    char text[SP_SENTENCE_BYTES]; /* NUL-terminated */
+};
+
+/* A Python instruction that is being executed, from the address of its frame and what the frame
+ * says of it (the pointer, or f_lasti). Frames take each other's places: good for a comparison
+ * within a short time. */
+static inline uint64_t sp_ring_spot(uint64_t frame, uint64_t instruction)
+{
+    uint64_t spot = frame * 0x9e3779b97f4a7c15u + instruction;
+    return frame == 0 ? 0 : spot != 0 ? spot : 1;
+}
+
 /* ---- where frames lie ---------------------------------------------------------------------- */
 
 /* Published by the agent for its interpreter, used by the supervisor to walk the frames of a
@@ -284,6 +316,9 @@ struct sp_ring {
 
     struct sp_ring_frames frames __attribute__((aligned(64)));
     struct sp_ring_slot slots[SP_SLOTS] __attribute__((aligned(64)));
+
+    uint32_t denied_set __attribute__((aligned(64))); /* bit I: denied[I] may hold something */
+    struct sp_ring_denied denied[SP_DENIED_MAX] __attribute__((aligned(64)));
 
     /* one question at a time, under the GIL. Request: an event body (struct sp_ring_event with
      * kind = the act's kind, then fields). Answer: NUL-terminated text. */

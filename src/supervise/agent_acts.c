@@ -174,13 +174,6 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind,
     return denial->verdict.action == SP_DENY;
 }
 
-/* What the exception says. */
-static void full_sentence(const struct sp_explanation *explanation, char *to,
-                          size_t size)
-{
-    snprintf(to, size, "%s; %s", explanation->message, explanation->hint);
-}
-
 static struct sp_answer ask(struct sp_act_call *call)
 {
     static struct sp_claim claim;
@@ -188,7 +181,6 @@ static struct sp_answer ask(struct sp_act_call *call)
     struct sp_lane *lane = call->process->lane;
     enum sp_kind kind;
     struct sp_place place;
-    struct sp_explanation explanation;
     if (lane == NULL || !sp_lane_question(lane, &kind, &claim))
         return SP_REFUSE(EINVAL);
     struct sp_denial denial = {.target = target, .layer = SP_LAYER_PYTHON};
@@ -212,10 +204,8 @@ static struct sp_answer ask(struct sp_act_call *call)
                        members.size > 0 ? ",\"claim\":true" : "\"claim\":true");
     denial.members = &members;
     sp_place_from_claim(&claim, &place);
-    sp_record_denial(call, &denial, &place, &explanation);
-    char sentence[sizeof explanation + 4];
-    full_sentence(&explanation, sentence, sizeof sentence);
-    sp_lane_answer(lane, sentence);
+    sp_record_denial(call, &denial, &place, NULL);
+    sp_lane_answer(lane, call->sentence);
     sp_place_release(&place);
     sp_buffer_release(&members);
     return SP_RETURN(1);
@@ -268,17 +258,14 @@ static struct sp_answer lookup_over(struct sp_act_call *call)
     if (answered) {
         tell_answered(call, &members, &place);
     } else {
-        struct sp_explanation explanation;
         struct sp_denial denial = {.category = "network",
                                    .operation = "resolve",
                                    .target = host,
                                    .verdict = sp_policy_network(s->policy),
                                    .layer = SP_LAYER_KERNEL,
                                    .members = &members};
-        sp_record_denial(call, &denial, &place, &explanation);
-        char sentence[sizeof explanation + 4];
-        full_sentence(&explanation, sentence, sizeof sentence);
-        sp_lane_lookup_answer(lane, sp_act_arg(call, 1), sentence);
+        sp_record_denial(call, &denial, &place, NULL);
+        sp_lane_lookup_answer(lane, sp_act_arg(call, 1), call->sentence);
     }
     sp_lookup_end(lookup);
     sp_place_release(&place);

@@ -121,6 +121,7 @@ void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool a
     exec->waiting = false;
     sp_close_fd(&exec->memory);
     s->replaced |= process->program;
+    process->replaced = true;
     if (process->lane != NULL) {
         sp_lane_finish(process->lane, s->writer);
         sp_lane_free(process->lane);

@@ -244,25 +244,50 @@ static uint64_t frame_of(const struct walk *walk, const struct object *thread)
                : 0;
 }
 
+/* Address of the innermost frame of thread `tid`, 0: none is known. */
+static uint64_t frame_of_thread(const struct walk *walk, pid_t tid)
+{
+    const struct sp_ring_frames *l = walk->layout;
+    const uint16_t offsets[] = {l->thread_next, l->thread_native_id, l->thread_ident,
+                                l->thread_frame};
+    uint64_t address = 0;
+    if (l->version_hex >> 24 != 3 ||
+        sp_guest_read(walk->pid, l->threads_head, &address, sizeof address) < 0)
+        return 0;
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        struct object thread;
+        if (!object_read(walk, address, offsets, 4, &thread))
+            return 0;
+        if (thread_is(walk, &thread, tid))
+            return frame_of(walk, &thread);
+        address = field64(&thread, l->thread_next);
+    }
+    return 0;
+}
+
+static struct walk walk_begin(const struct sp_ring_frames *layout, pid_t pid)
+{
+    return (struct walk){layout, pid, layout->version_hex >> 16 & 0xff};
+}
+
 unsigned sp_frames_walk(const struct sp_ring_frames *layout, pid_t pid, pid_t tid,
                         struct sp_frame *ret_frames, unsigned max)
 {
-    const struct walk walk = {layout, pid, layout->version_hex >> 16 & 0xff};
-    const uint16_t offsets[] = {layout->thread_next, layout->thread_native_id,
-                                layout->thread_ident, layout->thread_frame};
-    uint64_t address = 0;
-    if (layout->version_hex >> 24 != 3 ||
-        sp_guest_read(pid, layout->threads_head, &address, sizeof address) < 0)
+    const struct walk walk = walk_begin(layout, pid);
+    uint64_t frame = frame_of_thread(&walk, tid);
+    return frames_read(&walk, frame, ret_frames,
+                       max < SP_FRAMES_MAX ? max : SP_FRAMES_MAX);
+}
+
+uint64_t sp_frames_spot(const struct sp_ring_frames *layout, pid_t pid, pid_t tid)
+{
+    const struct walk walk = walk_begin(layout, pid);
+    const uint16_t offsets[] = {layout->frame_instruction};
+    struct object frame;
+    if (!object_read(&walk, frame_of_thread(&walk, tid), offsets, 1, &frame))
         return 0;
-    if (max > SP_FRAMES_MAX)
-        max = SP_FRAMES_MAX;
-    for (unsigned i = 0; i < THREADS_MAX; i++) {
-        struct object thread;
-        if (!object_read(&walk, address, offsets, 4, &thread))
-            return 0;
-        if (thread_is(&walk, &thread, tid))
-            return frames_read(&walk, frame_of(&walk, &thread), ret_frames, max);
-        address = field64(&thread, layout->thread_next);
-    }
-    return 0;
+    return sp_ring_spot(frame.address,
+                        layout->flags & SP_FRAMES_OBJECT
+                            ? field32(&frame, layout->frame_instruction)
+                            : field64(&frame, layout->frame_instruction));
 }

@@ -30,4 +30,7 @@ struct sp_frame {
 unsigned sp_frames_walk(const struct sp_ring_frames *layout, pid_t pid, pid_t tid,
                         struct sp_frame *ret_frames, unsigned max);
 
+/* sp_ring_spot() of the instruction that the thread is at; 0: not known. As above. */
+uint64_t sp_frames_spot(const struct sp_ring_frames *layout, pid_t pid, pid_t tid);
+
 #endif

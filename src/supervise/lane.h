@@ -94,6 +94,16 @@ bool sp_lane_question(struct sp_lane *lane, enum sp_kind *ret_kind,
 /* The answer's text, cut to what the area holds; before the call is answered. */
 void sp_lane_answer(struct sp_lane *lane, const char *text);
 
+/* For the exception that thread `tid` is about to raise for `err`: the sentence that tells why its
+ * call was refused; before the call is answered. `spot`: where that thread is
+ * (sp_frames_spot()); SP_SPOT_CHILD: the call was of a child that it made. Replaces what was
+ * there for that thread. (sentence.c) */
+#define SP_SPOT_CHILD UINT64_MAX
+void sp_lane_deny(struct sp_lane *lane, pid_t tid, int err, uint64_t spot,
+                  const char *sentence);
+/* Another call of the thread was not denied: what was there for it is out of date. */
+void sp_lane_undeny(struct sp_lane *lane, pid_t tid);
+
 /* Where the interpreter's frames lie (a copy of what the agent published); false when it
  * published nothing. For sp_frames_walk(). */
 bool sp_lane_frames(const struct sp_lane *lane, struct sp_ring_frames *ret_frames);

@@ -54,6 +54,14 @@ struct sp_lane {
     uint32_t flaws;   /* set of enum sp_flaw already told */
     uint64_t flaws_count;
     uint32_t taken[SP_SLOTS]; /* serial of the act last taken from each slot */
+
+    /* What we wrote into ring->denied: tid 0 where there is nothing (any more). */
+    struct {
+        pid_t tid;
+        uint64_t time_ns;
+    } denied[SP_DENIED_MAX];
+    uint32_t denied_serial; /* of the last one */
+    unsigned denied_count;
 };
 
 /* The parts of the mapping; places are ours, never the ring's word. */

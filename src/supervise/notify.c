@@ -7,6 +7,7 @@
 
 #include "ring/ring.h"
 #include "supervise/record.h"
+#include "supervise/sentence.h"
 #include "sys/guest.h"
 #include "sys/listener.h"
 
@@ -241,6 +242,7 @@ bool sp_notify(struct sp_supervisor *s)
     struct sp_answer decided = decider(n.data.nr)(&call);
     if (s->is->debug)
         debug(&call, &decided);
+    sp_sentence_settle(&call, &decided);
     answer(s, n.id, decided);
     if (decided.drain && call.process->lane != NULL)
         sp_lane_drain(call.process->lane, s->writer, 0);

@@ -35,6 +35,7 @@ struct sp_process {
     struct sp_pending_exec exec;
     bool exited;             /* its exit event is written */
     bool program;            /* the first one */
+    bool replaced;           /* it became another program since it was made */
     struct sp_process *next; /* in the same bucket */
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "supervise/frames.h"
+#include "supervise/sentence.h"
 
 /* Sixteen frames with every byte escaped; the act's own fields beside them. */
 #define STACK_MAX   (128u << 10)
@@ -188,7 +189,7 @@ struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
 }
 
 static void denial_members(const struct sp_denial *denial, const struct sp_place *place,
-                           const struct sp_explanation *explanation,
+                           const char *sentence, const char *hint,
                            struct sp_buffer *members)
 {
     const struct sp_verdict *v = &denial->verdict;
@@ -202,8 +203,8 @@ static void denial_members(const struct sp_denial *denial, const struct sp_place
         sp_member_text(members, "source", source);
     }
     sp_member_text(members, "action", "deny");
-    sp_member_text(members, "message", explanation->message);
-    sp_member_text(members, "hint", explanation->hint);
+    sp_member_text(members, "message", sentence);
+    sp_member_text(members, "hint", hint);
     if (place->known) {
         sp_member_text(members, "file", place->file);
         sp_member_int(members, "line", place->line);
@@ -234,7 +235,8 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
                       &explanation);
     sp_buffer_init(&members, MEMBERS_MAX);
     sp_buffer_init(&key, MEMBERS_MAX);
-    denial_members(denial, place, &explanation, &members);
+    call->sentence = sp_sentence_make(&explanation, place);
+    denial_members(denial, place, call->sentence, explanation.hint, &members);
     sp_buffer_format(&key, "%s\n%s\n%s\n%s:%d", denial->operation, denial->verdict.rule,
                      denial->sameness != NULL ? denial->sameness : denial->target,
                      place->file, place->line);

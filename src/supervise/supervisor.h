@@ -65,7 +65,8 @@ struct sp_act_call {
     struct sp_supervisor *s;
     const struct seccomp_notif *n;
     struct sp_process *process;
-    bool denied; /* a denial of it was recorded: that is its event */
+    bool denied;          /* a denial of it was recorded: that is its event */
+    const char *sentence; /* which says so; valid until the next one */
 };
 
 enum sp_answer_kind {

@@ -1,5 +1,6 @@
 #include "sys/tree.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -18,6 +19,7 @@
 
 #define DEPTH_MAX     64
 #define CHILDREN_TEXT 65536
+#define THREADS_MAX   512 /* looked at, to find who made a child */
 
 /* Calls `each` for the children of every thread of `pid`. A list longer than the buffer is
  * met again in the next round, when the first ones are gone. */
@@ -96,6 +98,41 @@ bool sp_tree_contains(pid_t pid)
         pid = ids.parent;
     }
     return false;
+}
+
+/* Whether `children`, numbers each with a space behind it, holds `child`. */
+static bool lists(int folder, const char *thread, const char *child, char *text)
+{
+    char name[64];
+    snprintf(name, sizeof name, "%.20s/children", thread);
+    sp_auto_fd fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text + 1, CHILDREN_TEXT - 2);
+    if (n <= 0)
+        return false;
+    text[0] = ' ';
+    text[n + 1] = '\0';
+    return strstr(text, child) != NULL;
+}
+
+pid_t sp_tree_maker(pid_t parent, pid_t child)
+{
+    char name[64];
+    char number[24];
+    snprintf(name, sizeof name, "/proc/%d/task", parent);
+    snprintf(number, sizeof number, " %d ", child);
+    sp_auto_free char *text = malloc(CHILDREN_TEXT);
+    DIR *threads = opendir(name);
+    pid_t maker = 0;
+    struct dirent *entry;
+    for (int i = 0; threads != NULL && text != NULL && maker == 0 && i < THREADS_MAX &&
+                    (entry = readdir(threads)) != NULL;
+         i++)
+        if (entry->d_name[0] != '.' &&
+            lists(dirfd(threads), entry->d_name, number, text))
+            maker = (pid_t)strtol(entry->d_name, NULL, 10);
+    if (threads != NULL)
+        closedir(threads);
+    return maker;
 }
 
 /* COMPAT(kernel 6.15 headers): struct pidfd_info and its ioctl, as far as they are used. */

@@ -17,6 +17,10 @@ bool sp_tree_kill(uint64_t deadline_ns, sp_on_reaped *on_reaped, void *context);
 /* Whether `pid` is a descendant of the calling process. */
 bool sp_tree_contains(pid_t pid);
 
+/* The thread of `parent` that made its child `child`; 0 when it is gone, or not among the first
+ * few hundred. */
+pid_t sp_tree_maker(pid_t parent, pid_t child);
+
 /* How the process behind a pidfd ended, where the kernel tells (6.15); *ret_code stays as it is
  * when it does not. Either an exit code or a signal is filled in. */
 void sp_pidfd_exit_status(int pidfd, int *ret_code, int *ret_signal);

@@ -40,7 +40,7 @@ def test_violation_has_fields_details_and_text(detailed):
     assert one.details == {"address": "127.0.0.1", "port": 9}
     assert one.stack == ("/x/main.py:3 <module>",)
     assert one.as_dict() == detailed.as_dict()["violations"][0]
-    assert str(one) == "/x/main.py:3: connect to 127.0.0.1:9 denied"
+    assert str(one) == "connect to 127.0.0.1:9 denied"
     assert hash(one) == hash(copy.deepcopy(one))
 
 
