@@ -72,6 +72,7 @@ BUILD = (
     Need("the C library's headers", "libc6-dev", _kernel_headers),
     Need("libsodium", "libsodium-dev", _library("libsodium", "libsodium.a")),
     Need("jansson", "libjansson-dev", _library("jansson", "libjansson.a")),
+    Need("toml++", "libtomlplusplus-dev", _library("tomlplusplus")),
     Need("zstd", "libzstd-dev", _library("libzstd")),
     Need("simdjson", "libsimdjson-dev", _library("simdjson")),
     Need("Python's headers", _python_package("dev"), _python_headers),

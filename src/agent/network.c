@@ -75,7 +75,8 @@ static int refuse(const char *message)
 static int settle(enum sp_act act, struct sp_lane_record *r, bool reaches_out)
 {
     sp_record_stack(r);
-    if (reaches_out && sp_agent.policy && sp_agent.policy->network_denied) {
+    if (reaches_out && sp_agent.policy &&
+        sp_policy_reach(sp_agent.policy) == SP_REACH_CLOSED) {
         static char answer[SP_ANSWER_BYTES];
         if (sp_lane_ask(r, answer))
             return refuse(answer);

@@ -47,6 +47,7 @@ int sp_error_what(struct sp_error *reterr, const char *what);
         if (__builtin_expect(!!(cond), 0))                                             \
             sp_bug(__FILE__, __LINE__, #cond);                                         \
     } while (0)
-_Noreturn void sp_bug(const char *file, int line, const char *condition);
+void sp_bug(const char *file, int line, const char *condition)
+    __attribute__((noreturn));
 
 #endif

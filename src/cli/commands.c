@@ -49,9 +49,9 @@ static const struct sp_option run_options[] = {
     /* what it may do */
     {.name = "policy",
      .type = SP_OPTION_POLICY,
-     .argument = "NAME",
+     .argument = "POLICY",
      .offset = RUN(policy),
-     .help = "trace-only, or no-network (the default)"},
+     .help = "a built-in policy, or a file in TOML"},
     {.name = "timeout",
      .type = SP_OPTION_DURATION,
      .argument = "TIME",
@@ -79,7 +79,7 @@ static const struct sp_option run_options[] = {
      .argument = "LEVEL",
      .offset = RUN(calls),
      .words = calls_words,
-     .help = "calls recorded: off, first, folded (default), all"},
+     .help = "calls recorded: off, first, folded, all"},
     /* what is shown */
     {.name = "json",
      .type = SP_OPTION_FLAG,
@@ -107,7 +107,7 @@ static const struct sp_option run_options[] = {
     {.type = SP_OPTION_END},
 };
 
-static const struct sp_run_options run_defaults = {.calls = SP_CALLS_FOLDED};
+static const struct sp_run_options run_defaults = {.calls = -1};
 
 static const struct sp_option doctor_options[] = {
     {.name = "json",

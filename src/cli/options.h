@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/nearest.h"
 
 enum sp_option_type {
     SP_OPTION_END,      /* ends a table */
@@ -72,8 +73,5 @@ struct sp_command {
 int sp_options_parse(const struct sp_command *command, int argc, char **argv,
                      void *ret_values, int *ret_count, bool *ret_help,
                      struct sp_error *reterr) SP_MUST_CHECK;
-
-/* The name among `names` (NULL-terminated) closest to `text`, NULL when none is close. */
-const char *sp_nearest_name(const char *text, const char *const *names);
 
 #endif

@@ -131,8 +131,9 @@ int sp_cli_run(const void *values, int argc, char **argv)
     struct sp_run_request request = {
         .python_options = options->python_options.items,
         .python_options_count = options->python_options.count,
-        .policy = options->policy,
+        .policy = {.name = options->policy},
         .timeout_ns = options->timeout_ns,
+        .calls_given = options->calls >= 0,
         .calls = (enum sp_calls_level)options->calls,
         .python = options->python,
         .environment = environ,

@@ -184,7 +184,7 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
     static const char *const levels[] = {"off", "first", "folded", "all", NULL};
     char **arguments = NULL;
     char **options = NULL;
-    int calls = SP_CALLS_FOLDED;
+    int calls = -1;
     if (json_integer_value(json_object_get(spec, "version")) != 1)
         return sp_fail(reterr, SP_E_USAGE, "the request is not of version 1");
     int code = program(spec, rq, reterr);
@@ -194,7 +194,7 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
         code =
             texts(spec, "python_options", &options, &rq->python_options_count, reterr);
     if (code == 0)
-        code = optional_text(spec, "policy", &rq->policy, reterr);
+        code = optional_text(spec, "policy", &rq->policy.name, reterr);
     if (code == 0)
         code = optional_text(spec, "trace", &rq->trace, reterr);
     if (code == 0)
@@ -204,13 +204,14 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
     if (code == 0)
         code = environment(spec, &rq->environment, reterr);
     if (code == 0)
-        code = word(spec, "calls", levels, SP_CALLS_FOLDED, &calls, reterr);
+        code = word(spec, "calls", levels, -1, &calls, reterr);
     if (code == 0)
         code = accepted(spec, &rq->accepted, reterr);
     json_int_t timeout = json_integer_value(json_object_get(spec, "timeout_ns"));
     json_int_t capture_max = json_integer_value(json_object_get(spec, "capture_max"));
     rq->arguments = arguments;
     rq->python_options = (const char *const *)options;
+    rq->calls_given = calls >= 0;
     rq->calls = (enum sp_calls_level)calls;
     rq->timeout_ns = timeout > 0 ? (uint64_t)timeout : 0;
     rq->capture = json_is_true(json_object_get(spec, "capture"));

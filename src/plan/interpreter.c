@@ -92,6 +92,22 @@ static bool is_elf(const char *path)
     return fd >= 0 && read(fd, magic, 4) == 4 && memcmp(magic, "\177ELF", 4) == 0;
 }
 
+/* Each once, with its links followed. */
+static void add_folder(struct sp_interpreter *in, const char *prefix)
+{
+    char real[PATH_MAX];
+    if (realpath(prefix, real) == NULL)
+        return;
+    size_t size = strlen(real) + 1;
+    for (size_t at = 0; at < in->prefixes_size; at += strlen(in->prefixes + at) + 1)
+        if (strcmp(in->prefixes + at, real) == 0)
+            return;
+    if (in->prefixes_size + size + 1 > sizeof in->prefixes)
+        return;
+    memcpy(in->prefixes + in->prefixes_size, real, size);
+    in->prefixes_size += size;
+}
+
 static void add_root(struct sp_interpreter *in, const char *prefix, const char *rest)
 {
     char text[PATH_MAX];
@@ -105,6 +121,7 @@ static void add_root(struct sp_interpreter *in, const char *prefix, const char *
 
 static void add_prefix(struct sp_interpreter *in, const char *prefix)
 {
+    add_folder(in, prefix);
     add_root(in, prefix, "/lib/python");
     add_root(in, prefix, "/lib64/python");
     if (strcmp(prefix, "/usr") == 0)
@@ -163,6 +180,7 @@ static void find_roots(struct sp_interpreter *in)
     if (user != NULL)
         add_root(in, user, "/.local/lib/python");
     in->roots[in->roots_size++] = '\0';
+    in->prefixes[in->prefixes_size++] = '\0';
 }
 
 static int make_absolute(struct sp_interpreter *in, struct sp_error *reterr)
@@ -202,6 +220,7 @@ int sp_interpreter_find(const char *asked, struct sp_interpreter *ret_interprete
 {
     struct sp_interpreter *in = ret_interpreter;
     in->roots_size = 0;
+    in->prefixes_size = 0;
     if (asked != NULL && !find_asked(asked, in))
         return sp_fail(reterr, SP_E_NOT_FOUND, "there is no interpreter '%.300s'",
                        asked);

@@ -18,6 +18,10 @@ struct sp_interpreter {
      * library and installed packages, of the environment and of what it was made from. */
     char roots[SP_ROOTS_BYTES];
     size_t roots_size;
+    /* The folders that the roots are below: the environment's and that of what it was made
+     * from, canonical, each NUL-terminated, an empty one ends. */
+    char prefixes[SP_ROOTS_BYTES];
+    size_t prefixes_size;
     char version
         [16]; /* "3.11", "3.13t", as the file's name has it; "" when it does not say */
 };

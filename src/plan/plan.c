@@ -79,8 +79,8 @@ static int plan_listener(struct sp_plan *plan, unsigned accepted,
 static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
 {
     const struct sp_filter_features features = {
-        .network_denied = plan->policy->network_denied != 0,
-        .trace_only = plan->policy->expected != 0,
+        .network_denied = plan->reach == SP_REACH_CLOSED,
+        .trace_only = plan->policy->traces_only != 0,
         .signals_scoped = sp_landlock_scoped(&plan->landlock),
         .devices_scoped = true, /* the policies of today leave devices alone */
         .record = true,
@@ -89,12 +89,29 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
     return sp_filter_compile(&features, &plan->filter, reterr);
 }
 
+/* What no mechanism of this version holds is refused rather than let through. */
+static int plan_unenforced(const struct sp_policy *policy, struct sp_error *reterr)
+{
+    bool unenforced = sp_policy_restricts(policy, SP_LIST_READ) ||
+                      sp_policy_restricts(policy, SP_LIST_WRITE) ||
+                      sp_policy_restricts(policy, SP_LIST_PROCESS) ||
+                      sp_policy_fork(policy).action == SP_DENY ||
+                      sp_policy_reach(policy) == SP_REACH_JUDGED ||
+                      sp_policy_setting(policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
+    if (!unenforced || sp_policy_observes(policy))
+        return 0;
+    return sp_fail(reterr, SP_E_POLICY,
+                   "the policy '%s' has rules that this version cannot enforce",
+                   sp_policy_text(policy, policy->name));
+}
+
 int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
                  unsigned accepted, struct sp_plan *ret_plan, struct sp_error *reterr)
 {
     struct sp_plan *plan = ret_plan;
     /* Field by field: its texts are large, and clearing them costs page faults. */
     plan->policy = policy;
+    plan->reach = sp_policy_observes(policy) ? SP_REACH_OPEN : sp_policy_reach(policy);
     plan->calls = calls;
     plan->degraded = 0;
     plan->writable_count = 0;
@@ -102,14 +119,17 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
     /* Whether one is around us already shows only in trying. */
     bool spare = (accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) != 0;
     sp_host_probe(&plan->host, spare ? SP_HOST_FULL : SP_HOST_LAUNCH);
-    int code = plan_landlock(plan, accepted, reterr);
+    int code = plan_unenforced(policy, reterr);
+    if (code == 0)
+        code = plan_landlock(plan, accepted, reterr);
     if (code == 0)
         code = plan_listener(plan, accepted, reterr);
     if (code != 0)
         return code;
     plan->needs_agent = (accepted & bit(SP_ABILITY_AGENT)) == 0;
-    struct sp_landlock_features landlock = {
-        .abi = plan->host.landlock_abi, .network_denied = policy->network_denied != 0};
+    struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
+                                            .network_denied =
+                                                plan->reach == SP_REACH_CLOSED};
     sp_landlock_compile(&landlock, &plan->landlock);
     landlock.writes_guarded = true;
     sp_landlock_compile(&landlock, &plan->guest);
@@ -257,7 +277,7 @@ static void write_claims(const struct sp_plan *plan, const struct claim *claims,
 
 void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
 {
-    bool net = plan->policy->network_denied != 0;
+    bool net = plan->reach != SP_REACH_OPEN;
     bool tcp = net && plan->host.landlock_abi >= 4;
     bool scoped = sp_landlock_scoped(&plan->landlock);
     const struct claim claims[] = {

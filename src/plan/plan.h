@@ -32,7 +32,8 @@ int sp_ability_find(const char *name); /* -1: unknown */
 #define SP_WRITABLE_MAX 8u
 
 struct sp_plan {
-    const struct sp_policy *policy;
+    const struct sp_policy *policy; /* bound to the run */
+    enum sp_reach reach;            /* of the network, as it is enforced */
     enum sp_calls_level calls;
     struct sp_host host;
     unsigned

@@ -1,25 +1,67 @@
 /* The sentence that a denial is told with, and what would allow it. */
 #include <stdio.h>
+#include <string.h>
 
 #include "policy/policy.h"
+
+static const char always[] =
+    "nothing allows this: it would reach outside the run or blind its record";
+
+static void hint(const struct sp_verdict *v, const char *operation, const char *target,
+                 char *to, size_t size)
+{
+    switch (v->list) {
+    case SP_LIST_IMPORTS:
+        snprintf(to, size, "--allow-import %.200s would allow it", target);
+        return;
+    case SP_LIST_CLIENTS:
+        snprintf(to, size,
+                 "a grant as --allow-net HOST:PORT, or --allow-import %.150s, would "
+                 "allow it",
+                 target);
+        return;
+    case SP_LIST_READ:
+        snprintf(to, size, "--allow-read %.200s would allow it", target);
+        return;
+    case SP_LIST_WRITE:
+        snprintf(to, size, "--allow-write %.200s would allow it", target);
+        return;
+    case SP_LIST_NETWORK:
+        snprintf(to, size, "--allow-net %.200s would allow it",
+                 strchr(target, ' ') != NULL ? "HOST:PORT" : target);
+        return;
+    case SP_LIST_PROCESS:
+        if (strcmp(operation, "fork") == 0)
+            snprintf(to, size, "fork = true under [process] would allow it");
+        else
+            snprintf(to, size, "--allow-run %.200s would allow it", target);
+        return;
+    case SP_LIST_ENV:
+        snprintf(to, size, "--allow-env %.200s would allow it", target);
+        return;
+    default:
+        snprintf(to, size, "%s", always);
+    }
+}
 
 void sp_policy_explain(const struct sp_policy *p, const struct sp_verdict *v,
                        const char *operation, const char *target,
                        struct sp_explanation *ret_explanation)
 {
-    const char *name = sp_policy_text(p, p->name);
-    if (v->rule[0] != '\0')
-        snprintf(ret_explanation->message, sizeof ret_explanation->message,
-                 "%s %s is denied by policy '%s' (rule %s, %s:%u)", operation, target,
-                 name, v->rule, v->source, v->line);
-    else
-        snprintf(ret_explanation->message, sizeof ret_explanation->message,
-                 "%s %s is denied under every policy", operation, target);
-    if (p->network_denied && v->rule[0] != '\0')
-        snprintf(ret_explanation->hint, sizeof ret_explanation->hint,
-                 "to let the program use the network, run it with --policy trace-only");
-    else
-        snprintf(
-            ret_explanation->hint, sizeof ret_explanation->hint,
-            "nothing allows this: it would reach outside the run or blind its record");
+    struct sp_explanation *e = ret_explanation;
+    if (!v->by_rule) {
+        snprintf(e->message, sizeof e->message, "%s %s is denied under every policy",
+                 operation, target);
+        snprintf(e->hint, sizeof e->hint, "%s", always);
+        return;
+    }
+    char place[160] = "";
+    if (v->line != 0)
+        snprintf(place, sizeof place, ", %s:%u", v->source, v->line);
+    else if (v->source[0] != '\0')
+        snprintf(place, sizeof place, ", %s", v->source);
+    snprintf(e->message, sizeof e->message,
+             "%s %s is denied by policy '%s' (rule %s%s)", operation, target,
+             sp_policy_text(p, p->name), v->rule, place);
+    hint(v, operation, target, e->hint, sizeof e->hint);
 }

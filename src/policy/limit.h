@@ -9,9 +9,9 @@ enum sp_limit {
     SP_LIMIT_PROCESSES,  /* count, threads included; the call fails */
     SP_LIMIT_OPEN_FILES, /* count, per process; the call fails */
     SP_LIMIT_FILE_SIZE,  /* bytes, of one file; the call fails */
-    SP_LIMIT_DISK,       /* bytes of blocks that the run created or grew; ends the run */
-    SP_LIMIT_OUTPUT,     /* bytes of stdout and stderr together; ends the run */
-    SP_LIMIT_TRACE,      /* bytes of the trace; ends nothing */
+    SP_LIMIT_DISK,   /* bytes of blocks that the run created or grew; ends the run */
+    SP_LIMIT_OUTPUT, /* bytes of stdout and stderr together; ends the run */
+    SP_LIMIT_TRACE,  /* bytes of the trace; ends nothing */
     SP_LIMIT_COUNT,
 };
 

@@ -276,7 +276,7 @@ struct sp_ring_config {
     uint32_t opens;          /* 1: read-only opens are notified too: the agent announces them
                                 (ACT_OPEN) and writes no OPEN events; 0: it writes the events */
 };
-#define SP_CONFIG_BYTES (64u << 10)
+#define SP_CONFIG_BYTES (512u << 10)
 
 /* ---- the whole -------------------------------------------------------------------------------- */
 

@@ -1,8 +1,10 @@
 #include "run/config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "policy/bind.h"
 #include "ring/ring.h"
 
 static uint32_t add(struct sp_buffer *b, const void *data, size_t size)
@@ -28,21 +30,30 @@ int sp_config_build(const struct sp_plan *plan,
     sp_buffer_init(b, SP_CONFIG_BYTES);
     struct sp_ring_config config = {
         .calls = trace ? plan->calls : SP_CALLS_OFF,
-        .policy_size = plan->policy->size,
-        .lookups = plan->policy->network_denied,
+        .lookups = plan->reach == SP_REACH_CLOSED,
         .trace = trace,
     };
     char stub[PATH_MAX + 32];
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
     sp_buffer_append(b, &config, sizeof config);
-    config.policy_offset = add(b, plan->policy, plan->policy->size);
+    struct sp_policy *projection;
+    int code = sp_policy_for_agent(plan->policy, &projection, reterr);
+    if (code != 0)
+        return code;
+    config.policy_size = projection->size;
+    config.policy_offset = add(b, projection, projection->size);
+    free(projection);
     config.agents_offset = add_text(b, agents);
     config.preload_offset = add_text(b, stub);
     config.python_offset = add(b, interpreter->roots, interpreter->roots_size);
     config.program_offset = add_text(b, program);
     config.size = (uint32_t)b->size;
     if (b->failed)
-        return sp_fail(reterr, SP_E_INTERNAL, "the agents' configuration is too large");
+        return sp_fail(
+            reterr, SP_E_POLICY,
+            "the policy has too many rules on imports: their text is more than "
+            "%u KiB",
+            SP_CONFIG_BYTES >> 10);
     memcpy(b->data, &config, sizeof config);
     return 0;
 }

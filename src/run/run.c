@@ -18,6 +18,7 @@
 #include "run/agents_path.h"
 #include "run/config.h"
 #include "run/keeper.h"
+#include "run/private_folder.h"
 #include "run/start_record.h"
 #include "sys/privileges.h"
 #include "trace/writer.h"
@@ -126,36 +127,115 @@ static int spare_script(const struct sp_run *run, struct sp_error *reterr)
                    "cannot write the trace '%.200s': it is the script", rq->trace);
 }
 
+/* What the caller says, else the policy. */
+static enum sp_calls_level calls_of(const struct sp_run *run)
+{
+    static const enum sp_calls_level levels[] = {
+        [SP_CALLS_SETTING_FOLDED] = SP_CALLS_FOLDED,
+        [SP_CALLS_SETTING_OFF] = SP_CALLS_OFF,
+        [SP_CALLS_SETTING_FIRST] = SP_CALLS_FIRST,
+        [SP_CALLS_SETTING_ALL] = SP_CALLS_ALL};
+    return run->request->calls_given
+               ? run->request->calls
+               : levels[sp_policy_setting(run->written, SP_SETTING_CALLS)];
+}
+
+/* Where the program's own files lie: its folder, or the package that -m names in the folder of
+ * the run. false: it has none. */
+static bool program_folder(const struct sp_run_request *rq, char to[PATH_MAX])
+{
+    struct stat st;
+    if (rq->kind == SP_PROGRAM_MODULE) {
+        snprintf(to, PATH_MAX, "%.*s", (int)strcspn(rq->value, "."), rq->value);
+        if (stat(to, &st) != 0)
+            snprintf(to, PATH_MAX, "%.*s.py", (int)strcspn(rq->value, "."), rq->value);
+        return stat(to, &st) == 0;
+    }
+    if (rq->kind != SP_PROGRAM_SCRIPT || realpath(rq->value, to) == NULL ||
+        stat(to, &st) != 0)
+        return false;
+    char *slash = S_ISDIR(st.st_mode) ? NULL : strrchr(to, '/');
+    if (slash != NULL)
+        slash[slash == to] = '\0';
+    return true;
+}
+
+static const char *variable(char *const *environment, const char *name)
+{
+    size_t n = strlen(name);
+    for (; *environment != NULL; environment++)
+        if (strncmp(*environment, name, n) == 0 && (*environment)[n] == '=')
+            return *environment + n + 1;
+    return NULL;
+}
+
+/* The policy as it holds in this run. In the folder of the run. */
+static int bind_policy(struct sp_run *run, struct sp_error *reterr)
+{
+    const struct sp_run_request *rq = run->request;
+    char script[PATH_MAX];
+    bool has_folder = program_folder(rq, script);
+    int code = 0;
+    if (sp_places_want_tmp(run->written))
+        code = sp_private_folder_make(run->tmp, reterr);
+    if (code == 0)
+        code = sp_places_find(&run->interpreter, has_folder ? script : NULL,
+                              run->tmp[0] != '\0' ? run->tmp : NULL,
+                              variable(rq->environment, "PATH"), &run->places, reterr);
+    if (code == 0)
+        code = sp_policy_bind(run->written, &run->places.places, &run->policy, reterr);
+    return code;
+}
+
+static int enter_folder(const struct sp_run *run, struct sp_error *reterr)
+{
+    const char *folder = run->request->folder;
+    if (folder != NULL && chdir(folder) != 0)
+        return sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'",
+                             folder);
+    return spare_script(run, reterr);
+}
+
+/* What is found out about the caller's wishes before the folder of the run is entered. */
+static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
+                           struct sp_error *reterr)
+{
+    const struct sp_run_request *rq = run->request;
+    static struct sp_problems problems;
+    run->policy_given = rq->policy.name != NULL || rq->policy.document != NULL;
+    if (!sp_host_has_proc())
+        return sp_fail(reterr, SP_E_HOST,
+                       "/proc is not mounted here, and no run can do without it");
+    int code =
+        sp_policy_choose(&rq->policy, &run->written,
+                         rq->problems != NULL ? rq->problems : &problems, reterr);
+    if (code == 0)
+        code = sp_interpreter_find(rq->python, &run->interpreter, reterr);
+    if (code == 0)
+        code = sp_agents_path(agents, PATH_MAX, reterr);
+    if (code == 0 && rq->trace != NULL)
+        code = sp_trace_file_open(rq->trace, &run->trace, reterr);
+    return code;
+}
+
 /* Everything that needs no process yet. */
 static int prepare(struct sp_run *run, struct sp_error *reterr)
 {
     const struct sp_run_request *rq = run->request;
     char agents[PATH_MAX];
     char stub[PATH_MAX + 32];
-    run->policy_given = rq->policy != NULL;
-    if (!sp_host_has_proc())
-        return sp_fail(reterr, SP_E_HOST,
-                       "/proc is not mounted here, and no run can do without it");
-    int code = sp_policy_load(run->policy_given ? rq->policy : SP_POLICY_DEFAULT,
-                              &run->policy, reterr);
+    int code = prepare_outside(run, agents, reterr);
     if (code == 0)
-        code = sp_interpreter_find(rq->python, &run->interpreter, reterr);
+        code = enter_folder(run, reterr);
     if (code == 0)
-        code = sp_plan_make(run->policy, rq->calls, rq->accepted, &run->plan, reterr);
+        code = bind_policy(run, reterr);
     if (code == 0)
-        code = sp_agents_path(agents, sizeof agents, reterr);
+        code =
+            sp_plan_make(run->policy, calls_of(run), rq->accepted, &run->plan, reterr);
     if (code == 0)
         code = check_agent(run, agents, reterr);
-    if (code == 0 && rq->trace != NULL)
-        code = sp_trace_file_open(rq->trace, &run->trace, reterr);
-    if (code == 0 && rq->folder != NULL && chdir(rq->folder) != 0)
-        code = sp_fail_errno(reterr, SP_E_USAGE, "cannot enter the folder '%.300s'",
-                             rq->folder);
     if (code == 0)
-        code = spare_script(run, reterr);
-    if (code != 0)
-        return code;
-    code = sp_plan_grant_writes(&run->plan, reterr);
+        code = sp_plan_grant_writes(&run->plan, reterr);
     if (code != 0)
         return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
@@ -175,6 +255,11 @@ static void release(struct sp_run *run)
     sp_trace_file_release(&run->trace);
     sp_command_release(&run->command);
     sp_buffer_release(&run->config);
+    free(run->policy);
+    free(run->written);
+    run->policy = run->written = NULL;
+    if (run->tmp[0] != '\0')
+        sp_private_folder_remove(run->tmp);
 }
 
 static void write_start(void *context, struct sp_trace_writer *w,
@@ -272,6 +357,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .policy = run->policy,
         .writable = run->plan.writable,
         .writable_count = run->plan.writable_count,
+        .network_closed = run->plan.reach == SP_REACH_CLOSED,
         .writes_guarded = abi >= 1,
         .truncation_guarded = abi >= 3,
         .moves_granted = abi >= 2,

@@ -13,12 +13,13 @@
 
 #include "base/error.h"
 #include "plan/interpreter.h"
+#include "plan/places.h"
 #include "plan/plan.h"
 #include "run/command.h"
+#include "run/policy_choice.h"
 #include "run/trace_file.h"
 #include "supervise/supervise.h"
 
-#define SP_POLICY_DEFAULT "no-network"
 #define SP_CAPTURE_MAX                                                                 \
     (16u << 20) /* of each output, unless the caller says otherwise */
 
@@ -31,8 +32,10 @@ struct sp_run_request {
     size_t arguments_count;
     const char *const *python_options;
     size_t python_options_count;
-    const char *policy; /* NULL: SP_POLICY_DEFAULT */
+    struct sp_policy_choice policy;
+    struct sp_problems *problems; /* gets all that is wrong with a policy file */
     uint64_t timeout_ns;
+    bool calls_given; /* else the policy says */
     enum sp_calls_level calls;
     const char *trace; /* NULL: none is kept */
     const char *python;
@@ -56,8 +59,11 @@ struct sp_run_request {
 /* What a run was made of. */
 struct sp_run {
     const struct sp_run_request *request;
-    const struct sp_policy *policy;
+    struct sp_policy *written; /* the policy before it was bound to the run */
+    struct sp_policy *policy;
     bool policy_given;
+    struct sp_run_places places;
+    char tmp[PATH_MAX]; /* the private folder, "": none */
     struct sp_interpreter interpreter;
     struct sp_plan plan;
     struct sp_command_line command;

@@ -119,7 +119,7 @@ static struct sp_answer unreadable(struct sp_act_call *call, uint64_t size)
     int length = (int)(uint32_t)size;
     bool sound = length >= (int)sizeof(sa_family_t) &&
                  length <= (int)sizeof(struct sockaddr_storage);
-    return sound || call->s->policy->network_denied ? sp_act_unreadable(call, EFAULT)
+    return sound || call->s->is->network_closed ? sp_act_unreadable(call, EFAULT)
                                                     : SP_CONTINUE;
 }
 
@@ -300,7 +300,7 @@ struct sp_answer sp_act_socket(struct sp_act_call *call)
                            domain == AF_NETLINK ? EACCES : EAFNOSUPPORT);
     if (inet && (protocol == IPPROTO_MPTCP || protocol == IPPROTO_SCTP))
         return deny_socket(call, "socket", EPROTONOSUPPORT);
-    if (!call->s->policy->network_denied) {
+    if (!call->s->is->network_closed) {
         record_socket(call);
         return SP_CONTINUE;
     }
@@ -321,7 +321,7 @@ struct sp_answer sp_act_socket(struct sp_act_call *call)
 
 struct sp_answer sp_act_socketpair(struct sp_act_call *call)
 {
-    if (!call->s->policy->network_denied) {
+    if (!call->s->is->network_closed) {
         record_socket(call);
         return SP_CONTINUE;
     }
@@ -360,7 +360,7 @@ static struct sp_answer connect_unix(struct sp_act_call *call, const struct addr
 struct sp_answer sp_act_connect(struct sp_act_call *call)
 {
     struct address a;
-    bool denied = call->s->policy->network_denied;
+    bool denied = call->s->is->network_closed;
     if (!read_address(call, sp_act_arg(call, 1), sp_act_arg(call, 2), &a))
         return unreadable(call, sp_act_arg(call, 2));
     if (!denied) {
@@ -380,7 +380,7 @@ struct sp_answer sp_act_connect(struct sp_act_call *call)
 struct sp_answer sp_act_bind(struct sp_act_call *call)
 {
     struct address a;
-    bool denied = call->s->policy->network_denied;
+    bool denied = call->s->is->network_closed;
     if (!read_address(call, sp_act_arg(call, 1), sp_act_arg(call, 2), &a))
         return unreadable(call, sp_act_arg(call, 2));
     if (denied && a.family != AF_UNIX)
@@ -393,7 +393,7 @@ struct sp_answer sp_act_bind(struct sp_act_call *call)
  * was judged, since another thread may put a different one under the number. */
 struct sp_answer sp_act_listen(struct sp_act_call *call)
 {
-    if (!call->s->policy->network_denied) {
+    if (!call->s->is->network_closed) {
         record(call, SP_KIND_BIND, SP_ACT_NONE, "listen", NULL, NULL);
         return SP_CONTINUE;
     }
@@ -437,7 +437,7 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
                     EOPNOTSUPP);
     if (!readable)
         return unreadable(call, sp_act_arg(call, 5));
-    if (!call->s->policy->network_denied) {
+    if (!call->s->is->network_closed) {
         record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "send", &a, "observed");
         return SP_CONTINUE;
     }

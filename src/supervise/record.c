@@ -185,7 +185,8 @@ struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
 {
     return (struct sp_verdict){.action = SP_DENY,
                                .source = sp_policy_text(policy, policy->source),
-                               .expected = policy->expected};
+                               .expected = policy->traces_only != 0,
+                               .list = SP_LIST_COUNT};
 }
 
 static void denial_members(const struct sp_denial *denial, const struct sp_place *place,
@@ -197,9 +198,10 @@ static void denial_members(const struct sp_denial *denial, const struct sp_place
     sp_member_text(members, "operation", denial->operation);
     sp_member_text(members, "target", denial->target);
     sp_member_text(members, "rule", v->rule[0] != '\0' ? v->rule : "every policy");
-    if (v->rule[0] != '\0') {
+    if (v->by_rule) {
         char source[200];
-        snprintf(source, sizeof source, "%s:%u", v->source, v->line);
+        snprintf(source, sizeof source, v->line != 0 ? "%s:%u" : "%s", v->source,
+                 v->line);
         sp_member_text(members, "source", source);
     }
     sp_member_text(members, "action", "deny");

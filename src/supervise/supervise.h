@@ -39,6 +39,7 @@ struct sp_supervision {
         *writable; /* canonical folders and files that the guest's domain lets it
                                     write by itself */
     size_t writable_count;
+    bool network_closed; /* no socket reaches anything but the guest itself */
     bool writes_guarded; /* the domain restricts writes at all (Landlock is there) */
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */

@@ -138,7 +138,14 @@ def test_bash_completion_offers_commands_options_and_values(sandpit, program, tm
     assert {"run", "show", "--version"} <= complete("sandpit", "")
     assert complete("sandpit", "ru") == {"run"}
     assert complete("sandpit", "run", "--pol") == {"--policy"}
-    assert complete("sandpit", "run", "--policy", "") == {"trace-only", "no-network"}
+    assert complete("sandpit", "run", "--policy", "") == {
+        "trace-only",
+        "no-network",
+        "no-process",
+        "read-only",
+        "default",
+        "strict",
+    }
     assert complete("sandpit", "run", "--calls", "f") == {"first", "folded"}
     assert complete("sandpit", "run", "scr") == {"script.py"}
     assert complete("sandpit", "completion", "") == {"bash", "zsh", "fish"}

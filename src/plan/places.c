@@ -1,0 +1,259 @@
+#include "plan/places.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *keep(struct sp_run_places *p, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    if (size > sizeof p->text - p->text_used)
+        return NULL;
+    char *copy = p->text + p->text_used;
+    memcpy(copy, text, size);
+    p->text_used += size;
+    return copy;
+}
+
+static void add(struct sp_run_places *p, struct sp_place_list *list, const char *path)
+{
+    const char *copy = list->count < SP_PLACES_MAX ? keep(p, path) : NULL;
+    if (copy != NULL)
+        list->items[list->count++] = copy;
+}
+
+static void add_below(struct sp_run_places *p, struct sp_place_list *list,
+                      const char *folder, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    int n = snprintf(path, sizeof path, "%s/%s", strcmp(folder, "/") == 0 ? "" : folder,
+                     name);
+    if (n > 0 && (size_t)n < sizeof path && lstat(path, &st) == 0)
+        add(p, list, path);
+}
+
+/* What an interpreter and the libraries it loads read outside their own folders. */
+static const char *const system_files[] = {
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/usr/share/zoneinfo",
+    "/usr/share/locale",
+    "/usr/share/locale-langpack",
+    "/usr/share/i18n",
+    "/usr/share/ca-certificates",
+    "/usr/share/mime",
+    "/usr/share/misc",
+    "/usr/share/terminfo",
+    "/etc/alternatives",
+    "/etc/debian_version",
+    "/etc/gai.conf",
+    "/etc/group",
+    "/etc/host.conf",
+    "/etc/hostname",
+    "/etc/hosts",
+    "/etc/inputrc",
+    "/etc/ld-musl-x86_64.path",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ld.so.preload",
+    "/etc/locale.alias",
+    "/etc/localtime",
+    "/etc/lsb-release",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/resolv.conf",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/terminfo",
+    "/etc/timezone",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/pts",
+    "/dev/ptmx",
+    "/dev/fd",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/proc/self",
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/uptime",
+    "/proc/version",
+    "/proc/sys/kernel",
+    "/proc/sys/vm",
+    "/sys/devices/system",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/sys/fs/cgroup",
+};
+
+/* An interpreter that was put into a folder of other things shares only its own parts with it. */
+static bool shared_folder(const struct sp_run_places *p, const char *prefix)
+{
+    return strcmp(prefix, "/") == 0 || strcmp(prefix, p->home) == 0 ||
+           strcmp(prefix, p->work) == 0 || strcmp(prefix, "/usr/local") == 0;
+}
+
+static void add_prefix(struct sp_run_places *p, const char *prefix)
+{
+    static const char *const parts[] = {"bin",     "lib",   "lib64",
+                                        "include", "share", "pyvenv.cfg"};
+    if (!shared_folder(p, prefix))
+        add(p, &p->read, prefix);
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (shared_folder(p, prefix))
+            add_below(p, &p->read, prefix, parts[i]);
+        if (strcmp(parts[i], "share") != 0)
+            add_below(p, &p->write, prefix, parts[i]);
+    }
+}
+
+static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
+{
+    char path[PATH_MAX];
+    char real[PATH_MAX];
+    for (size_t at = 0; in->prefixes[at] != '\0'; at += strlen(in->prefixes + at) + 1)
+        add_prefix(p, in->prefixes + at);
+    snprintf(path, sizeof path, "%.*s/.local/lib", (int)sizeof path - 16, p->home);
+    if (p->home[0] != '\0' && access(path, F_OK) == 0) {
+        add(p, &p->read, path);
+        add(p, &p->write, path);
+    }
+    add(p, &p->programs, in->path);
+    add(p, &p->read, in->path);
+    if (realpath(in->path, real) != NULL && strcmp(real, in->path) != 0) {
+        add(p, &p->programs, real);
+        add(p, &p->read, real);
+    }
+    for (size_t i = 0; i < sizeof system_files / sizeof *system_files; i++)
+        if (access(system_files[i], F_OK) == 0)
+            add(p, &p->read, system_files[i]);
+}
+
+/* As far as the path exists, its links are followed; the rest stays as it is. */
+static bool canonical(void *context, const char *path, char *to, size_t size)
+{
+    char real[PATH_MAX];
+    char head[PATH_MAX];
+    (void)context;
+    size_t length = strlen(path);
+    /* Whose process that is depends on who looks. */
+    if (length >= sizeof head || path[0] != '/' || strncmp(path, "/proc/self", 10) == 0)
+        return false;
+    memcpy(head, path, length + 1);
+    while (realpath(head, real) == NULL) {
+        char *slash = strrchr(head, '/');
+        if (slash == NULL)
+            return false;
+        if (slash == head) {
+            memcpy(real, "", 1);
+            *slash = '\0';
+            break;
+        }
+        *slash = '\0';
+    }
+    const char *rest = path + strlen(head);
+    int n = snprintf(to, size, "%s%s",
+                     strcmp(real, "/") == 0 && rest[0] == '/' ? "" : real, rest);
+    return n > 0 && (size_t)n < size;
+}
+
+static bool find_program(void *context, const char *name, char *to, size_t size)
+{
+    const struct sp_run_places *p = context;
+    const char *at = p->path;
+    while (at != NULL && *at != '\0') {
+        char path[PATH_MAX];
+        struct stat st;
+        size_t n = strcspn(at, ":");
+        snprintf(path, sizeof path, "%.*s/%s", (int)n, at, name);
+        at += n + (at[n] == ':');
+        if (n > 0 && access(path, X_OK) == 0 && stat(path, &st) == 0 &&
+            S_ISREG(st.st_mode)) {
+            int length = snprintf(to, size, "%s", path);
+            return length > 0 && (size_t)length < size;
+        }
+    }
+    return false;
+}
+
+/* $HOME, else what the local file of users says: asking all services would need their libraries. */
+static void find_home(char to[PATH_MAX])
+{
+    const char *home = getenv("HOME");
+    bool given = home != NULL && home[0] == '/';
+    FILE *users = given ? NULL : fopen("/etc/passwd", "re");
+    const struct passwd *entry;
+    while (users != NULL && (entry = fgetpwent(users)) != NULL)
+        if (entry->pw_uid == getuid()) {
+            home = entry->pw_dir;
+            given = home[0] == '/';
+            break;
+        }
+    if (!given || realpath(home, to) == NULL)
+        to[0] = '\0';
+    if (users != NULL)
+        fclose(users);
+}
+
+int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
+                   const char *tmp, const char *path, struct sp_run_places *ret_places,
+                   struct sp_error *reterr)
+{
+    struct sp_run_places *p = ret_places;
+    p->text_used = 0;
+    p->read.count = p->write.count = p->programs.count = 0;
+    p->path = path;
+    if (getcwd(p->work, sizeof p->work) == NULL)
+        return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
+    find_home(p->home);
+    if (script == NULL || realpath(script, p->script) == NULL)
+        p->script[0] = '\0';
+    add_python(p, interpreter);
+    p->read.items[p->read.count] = NULL;
+    p->write.items[p->write.count] = NULL;
+    p->programs.items[p->programs.count] = NULL;
+    p->places = (struct sp_places){
+        .work = p->work,
+        .script = p->script[0] != '\0' ? p->script : NULL,
+        /* Without a home, what lies in one is nowhere. */
+        .home = p->home[0] != '\0' ? p->home : NULL,
+        .tmp = tmp,
+        .python_read = p->read.items,
+        .python_write = p->write.items,
+        .python_programs = p->programs.items,
+        .canonical = canonical,
+        .program = find_program,
+        .context = p,
+    };
+    return 0;
+}
+
+bool sp_places_want_tmp(const struct sp_policy *policy)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(policy);
+    for (uint32_t i = 0; i < policy->rules_count; i++)
+        if (rules[i].list == SP_LIST_WRITE && rules[i].action == SP_ALLOW &&
+            strncmp(sp_policy_text(policy, rules[i].pattern), "{tmp}", 5) == 0)
+            return true;
+    return false;
+}

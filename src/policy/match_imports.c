@@ -1,0 +1,38 @@
+/* Judging imports. */
+#include <string.h>
+
+#include "policy/judge.h"
+
+/* A list of module names; imports by libraries are judged only where the scope says so. */
+static struct sp_best best_of(const struct sp_policy *p, enum sp_list list,
+                              const char *module)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    struct sp_best best = {0};
+    for (uint32_t i = 0; i < p->rules_count; i++)
+        if (rules[i].list == list)
+            sp_judge_offer(&best, &rules[i],
+                           sp_pattern_fit_name(rules[i].shape,
+                                               sp_policy_text(p, rules[i].pattern),
+                                               module, '.'));
+    return best;
+}
+
+struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module,
+                                   bool direct)
+{
+    struct sp_best best = {0};
+    bool judged = direct || sp_policy_setting(p, SP_SETTING_SCOPE) == SP_SCOPE_ALL;
+    if (!judged)
+        return (struct sp_verdict){.action = SP_ALLOW,
+                                   .source = sp_policy_text(p, p->source),
+                                   .list = SP_LIST_IMPORTS};
+    best = best_of(p, SP_LIST_IMPORTS, module);
+    /* A network client is of no use where no network is granted; a rule that names it wins. */
+    if (best.rule == NULL && direct && sp_policy_reach(p) == SP_REACH_CLOSED) {
+        best = best_of(p, SP_LIST_CLIENTS, module);
+        if (best.rule != NULL)
+            return sp_judge_rule(p, best.rule);
+    }
+    return sp_judge_best(p, SP_LIST_IMPORTS, &best);
+}

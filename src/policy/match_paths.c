@@ -1,0 +1,71 @@
+/* Judging paths: reading, writing, starting programs. */
+#include <string.h>
+
+#include "policy/judge.h"
+
+/* Who may write somewhere may read there, unless a rule on reading is as specific. */
+static bool applies(const struct sp_policy_rule *rule, enum sp_list list)
+{
+    return rule->list == list || (list == SP_LIST_READ && rule->list == SP_LIST_WRITE &&
+                                  rule->action == SP_ALLOW);
+}
+
+struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
+                                 const char *path)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    struct sp_best best = {0};
+    for (uint32_t i = 0; i < p->rules_count; i++)
+        if (applies(&rules[i], list))
+            sp_judge_offer(&best, &rules[i],
+                           sp_pattern_fit_path(rules[i].shape,
+                                               sp_policy_text(p, rules[i].pattern),
+                                               path));
+    return sp_judge_best(p, list, &best);
+}
+
+struct sp_verdict sp_policy_program(const struct sp_policy *p, const char *path)
+{
+    return sp_policy_path(p, SP_LIST_PROCESS, path);
+}
+
+/* Whether the rule may match something below the folder that it does not match as a whole. */
+static bool matches_inside(const struct sp_policy *p, const struct sp_policy_rule *rule,
+                           const char *folder)
+{
+    const char *pattern = sp_policy_text(p, rule->pattern);
+    if (rule->shape == SP_SHAPE_PLAIN)
+        return strcmp(pattern, folder) != 0 && sp_pattern_below(pattern, folder);
+    if (rule->shape != SP_SHAPE_GLOB)
+        return false;
+    char fixed[SP_PATTERN_TEXT_MAX];
+    size_t size = sp_pattern_fixed(pattern);
+    if (size == 0 || size >= sizeof fixed)
+        return true;
+    memcpy(fixed, pattern, size);
+    fixed[size] = '\0';
+    return sp_pattern_below(fixed, folder) || sp_pattern_below(folder, fixed);
+}
+
+enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,
+                              const char *folder)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    enum sp_action action = sp_policy_path(p, list, folder).action;
+    for (uint32_t i = 0; i < p->rules_count; i++)
+        if (applies(&rules[i], list) && rules[i].action != action &&
+            matches_inside(p, &rules[i], folder))
+            return SP_COVER_MIXED;
+    /* What lies below is covered by the folders above it: by the same ones, or, where the
+     * folder itself is named by a glob of its last part only, by others. */
+    char inside[SP_PATTERN_TEXT_MAX];
+    size_t size = strlen(folder);
+    if (size + 3 > sizeof inside)
+        return SP_COVER_MIXED;
+    memcpy(inside, folder, size);
+    memcpy(inside + size, folder[size - 1] == '/' ? "\1" : "/\1",
+           3 - (folder[size - 1] == '/'));
+    if (sp_policy_path(p, list, inside).action != action)
+        return SP_COVER_MIXED;
+    return action == SP_ALLOW ? SP_COVER_ALLOWED : SP_COVER_DENIED;
+}

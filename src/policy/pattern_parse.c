@@ -1,0 +1,247 @@
+/* Reading one pattern as it is written. */
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/pattern.h"
+
+static enum sp_shape shape_of(const char *pattern)
+{
+    if (strcmp(pattern, "*") == 0 || strcmp(pattern, "**") == 0)
+        return SP_SHAPE_ANY;
+    return strpbrk(pattern, "*?[") != NULL ? SP_SHAPE_GLOB : SP_SHAPE_PLAIN;
+}
+
+static const char *const placeholders[] = {"{work}", "{script}", "{python}", "{tmp}",
+                                           "{home}"};
+
+/* Length of the placeholder that the text begins with, 0: none. */
+static size_t placeholder(const char *text)
+{
+    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
+        size_t n = strlen(placeholders[i]);
+        if (strncmp(text, placeholders[i], n) == 0)
+            return n;
+    }
+    return 0;
+}
+
+static int check_start(const char *pattern, bool program, struct sp_error *reterr)
+{
+    size_t n = placeholder(pattern);
+    bool name = strchr(pattern, '/') == NULL;
+    if (strchr(pattern + n, '{') != NULL || (pattern[0] == '{' && n == 0))
+        return sp_fail(reterr, SP_E_POLICY,
+                       "a placeholder is one of {work}, {script}, {python}, {tmp}, "
+                       "{home}, and begins the pattern");
+    if (n > 0)
+        return pattern[n] == '\0' || pattern[n] == '/'
+                   ? 0
+                   : sp_fail(reterr, SP_E_POLICY, "a slash belongs behind %.*s", (int)n,
+                             pattern);
+    if (pattern[0] == '/' || strcmp(pattern, "*") == 0 ||
+        strncmp(pattern, "**", 2) == 0 || (program && name))
+        return 0;
+    return sp_fail(reterr, SP_E_POLICY,
+                   "a path begins with /, ~/, {work} or another placeholder, or with "
+                   "**/ for any folder");
+}
+
+static bool has_dots(const char *path)
+{
+    for (const char *at = path; (at = strchr(at, '.')) != NULL; at++) {
+        size_t n = strcspn(at, "/");
+        bool begins = at == path || at[-1] == '/';
+        if (begins && n <= 2 && strspn(at, ".") == n)
+            return true;
+    }
+    return false;
+}
+
+/* ~/x is {home}/x; a slash at the end, or slashes and two stars, say no more than the folder. */
+static int parse_path(const char *pattern, bool program, struct sp_policy_rule *rule,
+                      char *to, size_t size, struct sp_error *reterr)
+{
+    bool tilde = pattern[0] == '~' && (pattern[1] == '/' || pattern[1] == '\0');
+    int n = snprintf(to, size, "%s%s", tilde ? "{home}" : "", pattern + tilde);
+    if (n < 0 || (size_t)n >= size)
+        return sp_fail(reterr, SP_E_POLICY, "the pattern is too long");
+    size_t length = (size_t)n;
+    if (length > 3 && strcmp(to + length - 3, "/**") == 0)
+        length -= 3;
+    while (length > 1 && to[length - 1] == '/')
+        length--;
+    to[length] = '\0';
+    int code = check_start(to, program, reterr);
+    if (code == 0 && has_dots(to))
+        code = sp_fail(reterr, SP_E_POLICY,
+                       "a pattern is compared with paths that hold no . and .. parts");
+    if (code == 0 && strstr(to, "//") != NULL)
+        code = sp_fail(reterr, SP_E_POLICY, "there are two slashes in a row");
+    rule->shape = (uint8_t)shape_of(to);
+    return code;
+}
+
+static int parse_module(const char *pattern, struct sp_policy_rule *rule, char *to,
+                        size_t size, struct sp_error *reterr)
+{
+    size_t length = strlen(pattern);
+    rule->shape = (uint8_t)shape_of(pattern);
+    for (const char *c = pattern; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x80 && !isalnum((unsigned char)*c) &&
+            strchr("_.*?[]!-^", *c) == NULL)
+            return sp_fail(
+                reterr, SP_E_POLICY,
+                "this is no module's name: a name as \"xml.dom\", or a glob");
+    if (pattern[0] == '.' || pattern[length - 1] == '.' ||
+        strstr(pattern, "..") != NULL)
+        return sp_fail(reterr, SP_E_POLICY,
+                       "this is no module's name: a part of it is empty");
+    snprintf(to, size, "%s", pattern);
+    return 0;
+}
+
+static int parse_variable(const char *pattern, struct sp_policy_rule *rule, char *to,
+                          size_t size, struct sp_error *reterr)
+{
+    if (strchr(pattern, '=') != NULL)
+        return sp_fail(reterr, SP_E_POLICY,
+                       "this is no variable's name: there is an = in it");
+    rule->shape = (uint8_t)shape_of(pattern);
+    snprintf(to, size, "%s", pattern);
+    return 0;
+}
+
+/* "HOST:PORT", "[V6]:PORT", or without a port; writes the host to `to`. */
+static int split_port(const char *pattern, struct sp_policy_rule *rule, char *to,
+                      size_t size, struct sp_error *reterr)
+{
+    const char *colon = strrchr(pattern, ':');
+    const char *close = strrchr(pattern, ']');
+    const char *first = strchr(pattern, ':');
+    bool bracket = pattern[0] == '[' && close != NULL;
+    size_t length = strlen(pattern);
+    if (colon != NULL && (bracket ? colon == close + 1 : colon == first)) {
+        char *end;
+        long port = strtol(colon + 1, &end, 10);
+        bool any = strcmp(colon + 1, "*") == 0;
+        if (!any && (!isdigit((unsigned char)colon[1]) || *end != '\0' || port < 1 ||
+                     port > 65535))
+            return sp_fail(reterr, SP_E_POLICY, "a port is a number from 1 to 65535");
+        rule->port = any ? 0 : (uint16_t)port;
+        length = (size_t)(colon - pattern);
+    }
+    if (bracket && (colon == NULL || colon == close + 1 || close[1] == '\0')) {
+        pattern++;
+        length = (size_t)(close - pattern);
+    }
+    if (length == 0)
+        return sp_fail(reterr, SP_E_POLICY, "a host or an address is missing");
+    snprintf(to, size, "%.*s", (int)length, pattern);
+    return 0;
+}
+
+/* Addresses, IPv4 ones mapped into IPv6. false: it is none. */
+static bool parse_bits(const char *text, struct sp_policy_rule *rule)
+{
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    char address[64];
+    const char *slash = strchr(text, '/');
+    size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
+    char *end = NULL;
+    if (n >= sizeof address)
+        return false;
+    memcpy(address, text, n);
+    address[n] = '\0';
+    long bits = slash != NULL ? strtol(slash + 1, &end, 10) : -1;
+    if (slash != NULL && (end == slash + 1 || *end != '\0' || bits < 0))
+        return false;
+    if (inet_pton(AF_INET, address, rule->address + 12) == 1) {
+        memcpy(rule->address, mapped, sizeof mapped);
+        rule->bits = (uint8_t)(bits < 0 ? 128 : 96 + bits);
+        return bits <= 32;
+    }
+    rule->bits = (uint8_t)(bits < 0 ? 128 : bits);
+    return inet_pton(AF_INET6, address, rule->address) == 1 && bits <= 128;
+}
+
+static void clear_below(struct sp_policy_rule *rule)
+{
+    for (unsigned bit = rule->bits; bit < 128; bit++)
+        rule->address[bit / 8] &= (uint8_t)~(0x80u >> bit % 8);
+}
+
+static int parse_host(char *host, struct sp_policy_rule *rule, struct sp_error *reterr)
+{
+    size_t length = strlen(host);
+    if (length > 1 && host[length - 1] == '.')
+        host[--length] = '\0';
+    rule->shape = (uint8_t)shape_of(host);
+    for (char *c = host; *c != '\0'; c++) {
+        if ((unsigned char)*c >= 0x80)
+            return sp_fail(reterr, SP_E_POLICY,
+                           "write this host in its ASCII form (xn--...)");
+        if (!isalnum((unsigned char)*c) && strchr("-_.*?[]", *c) == NULL)
+            return sp_fail(reterr, SP_E_POLICY,
+                           "this is neither a host, an address nor a range of them");
+        *c = (char)tolower((unsigned char)*c);
+    }
+    return 0;
+}
+
+static int parse_endpoint(const char *pattern, struct sp_policy_rule *rule, char *to,
+                          size_t size, struct sp_error *reterr)
+{
+    if (strncmp(pattern, "unix:", 5) == 0) {
+        rule->shape = SP_SHAPE_UNIX;
+        if (pattern[5] == '@') {
+            snprintf(to, size, "%s", pattern + 5);
+            return 0;
+        }
+        struct sp_policy_rule path = {0};
+        return parse_path(pattern + 5, false, &path, to, size, reterr);
+    }
+    int code = split_port(pattern, rule, to, size, reterr);
+    if (code != 0)
+        return code;
+    if (strcmp(to, "loopback") == 0) {
+        rule->shape = SP_SHAPE_LOOPBACK;
+    } else if (strcmp(to, "*") == 0) {
+        rule->shape = SP_SHAPE_ANY;
+    } else if (parse_bits(to, rule)) {
+        rule->shape = SP_SHAPE_ADDRESS;
+        clear_below(rule);
+    } else {
+        memset(rule->address, 0, sizeof rule->address);
+        rule->bits = 0;
+        return parse_host(to, rule, reterr);
+    }
+    return 0;
+}
+
+int sp_pattern_parse(enum sp_list list, const char *pattern,
+                     struct sp_policy_rule *ret_rule, char *to, size_t size,
+                     struct sp_error *reterr)
+{
+    if (pattern[0] == '\0')
+        return sp_fail(reterr, SP_E_POLICY, "an empty pattern matches nothing");
+    if (strlen(pattern) >= size)
+        return sp_fail(reterr, SP_E_POLICY, "the pattern is too long");
+    for (const char *c = pattern; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return sp_fail(reterr, SP_E_POLICY,
+                           "there is a control character in the pattern");
+    switch (list) {
+    case SP_LIST_IMPORTS:
+    case SP_LIST_CLIENTS:
+        return parse_module(pattern, ret_rule, to, size, reterr);
+    case SP_LIST_ENV:
+        return parse_variable(pattern, ret_rule, to, size, reterr);
+    case SP_LIST_NETWORK:
+        return parse_endpoint(pattern, ret_rule, to, size, reterr);
+    default:
+        return parse_path(pattern, list == SP_LIST_PROCESS, ret_rule, to, size, reterr);
+    }
+}
