@@ -57,6 +57,8 @@ static int conclude(void *context, const struct sp_run *run,
         sp_summary_print(
             run, outcome,
             sp_color_wanted((enum sp_color_when)options->color, STDERR_FILENO));
+    else if (!options->quiet && outcome->status == SP_STATUS_STOPPED)
+        (void)sp_cli_error(0, "%s", outcome->reason);
     return exit_code;
 }
 

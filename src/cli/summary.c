@@ -51,6 +51,13 @@ static void print_text(struct text text)
     }
 }
 
+/* A name that a guest may have chosen. */
+static void print_plain(const char *text)
+{
+    for (; *text != '\0'; text++)
+        fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
+}
+
 /* The sentence; what would allow it, with which it ends, on a line of its own. */
 static void print_sentence(struct text message, struct text hint, const struct tint *t)
 {
@@ -134,8 +141,9 @@ void sp_summary_print(const struct sp_run *run, const struct sp_outcome *o, bool
 {
     const struct tint *t = color ? &coloured : &colourless;
     bool ok = o->status == SP_STATUS_OK;
-    fprintf(stderr, "%ssandpit:%s %s%s%s, %.2f s, policy %s%s", t->bold, t->plain,
-            ok ? t->green : t->red, o->reason, t->plain, (double)o->wall_ns / 1e9,
+    fprintf(stderr, "%ssandpit:%s %s", t->bold, t->plain, ok ? t->green : t->red);
+    print_plain(o->reason);
+    fprintf(stderr, "%s, %.2f s, policy %s%s", t->plain, (double)o->wall_ns / 1e9,
             sp_policy_text(run->policy, run->policy->name),
             run->policy_given ? "" : " (none was given: this is the default)");
     if (o->violation_count == 0)
@@ -147,8 +155,7 @@ void sp_summary_print(const struct sp_run *run, const struct sp_outcome *o, bool
         print_violations(o, t);
     if (run->trace.fd >= 0) {
         fprintf(stderr, "  trace: ");
-        for (const char *p = run->trace.path; *p != '\0'; p++)
-            fputc((unsigned char)*p < 0x20 || *p == 0x7f ? '?' : *p, stderr);
+        print_plain(run->trace.path);
         fputc('\n', stderr);
     }
 }

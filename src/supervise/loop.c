@@ -41,8 +41,8 @@ static struct sp_supervisor the_supervisor;
 
 const char *sp_status_name(enum sp_status status)
 {
-    static const char *const names[] = {"ok", "error", "signal", "timeout",
-                                        "cancelled"};
+    static const char *const names[] = {"ok",      "error",     "signal",
+                                        "timeout", "cancelled", "stopped"};
     return names[status];
 }
 
@@ -224,7 +224,8 @@ static void turn(struct sp_supervisor *s)
 
 static bool goes_on(const struct sp_supervisor *s)
 {
-    return !s->reaped && !s->timed_out && !s->cancelled && s->failure.code == 0;
+    return !s->reaped && !s->timed_out && !s->cancelled && !s->stopped &&
+           s->failure.code == 0;
 }
 
 static void on_killed(void *context, pid_t pid, int status, const struct rusage *usage)
@@ -253,7 +254,7 @@ static void end_process(void *context, struct sp_process *process)
  * would give it; after a limit it may not. */
 static void deliver(struct sp_supervisor *s)
 {
-    bool hurry = s->timed_out || s->cancelled || s->failure.code != 0;
+    bool hurry = s->timed_out || s->cancelled || s->stopped || s->failure.code != 0;
     uint64_t until = sp_clock_ns() + DELIVER_PATIENCE_NS;
     sp_relay_finish(&s->relay);
     while (!sp_relay_drained(&s->relay)) {
@@ -339,7 +340,13 @@ static void end_everything(struct sp_supervisor *s)
 static void judge_end(const struct sp_supervisor *s, struct sp_outcome *o)
 {
     double seconds = (double)s->is->timeout_ns / 1e9;
-    if (s->timed_out) {
+    if (s->stopped) {
+        o->status = SP_STATUS_STOPPED;
+        o->exit_code = 126;
+        o->exited_by = "killed";
+        snprintf(o->reason, sizeof o->reason, "stopped at its first violation: %s",
+                 s->stopped_by);
+    } else if (s->timed_out) {
         o->status = SP_STATUS_TIMEOUT;
         o->exit_code = 124;
         o->exited_by = "killed";

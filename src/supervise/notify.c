@@ -242,6 +242,8 @@ bool sp_notify(struct sp_supervisor *s)
     struct sp_answer decided = decider(n.data.nr)(&call);
     if (s->is->debug)
         debug(&call, &decided);
+    if (s->stopped) /* it never returns: the tree is about to be killed */
+        return true;
     sp_sentence_settle(&call, &decided);
     answer(s, n.id, decided);
     if (decided.drain && call.process->lane != NULL)

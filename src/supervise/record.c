@@ -189,8 +189,16 @@ struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
                                .list = SP_LIST_COUNT};
 }
 
+/* A violation ends the run where the policy says so; what is only observed does not. */
+static bool stops(const struct sp_supervisor *s, const struct sp_denial *denial)
+{
+    return !denial->verdict.expected && !s->stopped &&
+           sp_policy_setting(s->policy, SP_SETTING_ON_VIOLATION) ==
+               SP_ON_VIOLATION_STOP;
+}
+
 static void denial_members(const struct sp_denial *denial, const struct sp_place *place,
-                           const char *sentence, const char *hint,
+                           const char *action, const char *sentence, const char *hint,
                            struct sp_buffer *members)
 {
     const struct sp_verdict *v = &denial->verdict;
@@ -204,7 +212,7 @@ static void denial_members(const struct sp_denial *denial, const struct sp_place
                  v->line);
         sp_member_text(members, "source", source);
     }
-    sp_member_text(members, "action", "deny");
+    sp_member_text(members, "action", action);
     sp_member_text(members, "message", sentence);
     sp_member_text(members, "hint", hint);
     if (place->known) {
@@ -238,7 +246,9 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
     sp_buffer_init(&members, MEMBERS_MAX);
     sp_buffer_init(&key, MEMBERS_MAX);
     call->sentence = sp_sentence_make(&explanation, place);
-    denial_members(denial, place, call->sentence, explanation.hint, &members);
+    bool stop = stops(s, denial);
+    denial_members(denial, place, stop ? "stop" : "deny", call->sentence,
+                   explanation.hint, &members);
     sp_buffer_format(&key, "%s\n%s\n%s\n%s:%d", denial->operation, denial->verdict.rule,
                      denial->sameness != NULL ? denial->sameness : denial->target,
                      place->file, place->line);
@@ -251,6 +261,10 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
                       (int)call->n->pid, &key, &members);
     sp_buffer_release(&members);
     sp_buffer_release(&key);
+    if (stop) {
+        s->stopped = true;
+        snprintf(s->stopped_by, sizeof s->stopped_by, "%s", call->sentence);
+    }
     if (ret_explanation != NULL)
         *ret_explanation = explanation;
 }

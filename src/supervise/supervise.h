@@ -28,6 +28,7 @@ enum sp_status {
     SP_STATUS_SIGNAL,
     SP_STATUS_TIMEOUT,
     SP_STATUS_CANCELLED,
+    SP_STATUS_STOPPED, /* at the first violation, where the policy says so */
 };
 const char *sp_status_name(enum sp_status status);
 
@@ -79,7 +80,7 @@ struct sp_outcome {
     int exit_code; /* what `sandpit run` ends with, but for --fail-on-violation */
     int signal;    /* 0: none */
     const char *exited_by; /* a fixed word */
-    char reason[256];
+    char reason[SP_SENTENCE_BYTES + 64];
     uint64_t wall_ns;
     uint64_t startup_ns; /* until the program itself began */
     struct rusage usage; /* of the program and what it waited for */

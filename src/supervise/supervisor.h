@@ -46,6 +46,8 @@ struct sp_supervisor {
     uint64_t kept_up_ns;  /* when what goes on beside the calls was last looked after */
     bool timed_out;
     bool cancelled;
+    bool stopped; /* by the policy, at its first violation */
+    char stopped_by[SP_SENTENCE_BYTES];
     int cancel_signal;
     bool reaped;
     bool replaced;         /* the program became another one (exec) */
