@@ -159,7 +159,9 @@ class Result:
     files : the files it created, changed and deleted.
     violations : what it tried against the policy, in order.
     summary : how many events of each kind the trace holds.
-    limits : the limits in force.
+    limits : by name, each limit that was asked for: `asked`, `value` (in force; lower
+        where the machine allows less, None where it is not held), `measured` (the most
+        that was seen), `reached`, and `by` what means it is held.
     policy : name and digest of the policy.
     enforced_by, recorded_by : per section, the layers that hold it and see it.
     degraded : the abilities that were missing and accepted.
@@ -184,7 +186,7 @@ class Result:
     files: FileChanges
     violations: tuple[Violation, ...]
     summary: Mapping[str, int] = field(hash=False)
-    limits: Mapping[str, object] = field(hash=False)
+    limits: Mapping[str, Mapping[str, Any]] = field(hash=False)
     policy: AppliedPolicy
     enforced_by: Mapping[str, tuple[str, ...]] = field(hash=False)
     recorded_by: Mapping[str, tuple[str, ...]] = field(hash=False)

@@ -243,6 +243,7 @@ def start(
     cwd: StrPath | None = None,
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
+    limits: Mapping[str, str | float] | None = None,
     calls: Calls = "folded",
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
@@ -282,6 +283,7 @@ def start(
         args=args,
         policy=policy,
         timeout=timeout,
+        limits=limits,
         calls=calls,
         trace=trace,
         python=python,
@@ -314,6 +316,7 @@ def run(
     cwd: StrPath | None = None,
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
+    limits: Mapping[str, str | float] | None = None,
     calls: Calls = "folded",
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
@@ -341,6 +344,9 @@ def run(
         is not among the files is the one in the caller's folder.
     files : files to put in the working folder first, by name.
     timeout : seconds of wall time, > 0; passing it is a result with status `timeout`.
+    limits : what the run may use, by name as in a policy: `wall`, `cpu` (seconds, or a
+        text as "500ms"), `memory`, `file_size`, `disk`, `output`, `trace` (bytes, or a
+        text as "64MiB"), `processes`, `open_files`. They win over the policy's.
     calls : which function calls are recorded: `off`, `first`, `folded` or `all`.
     trace : where to write the trace; None keeps it in a private folder that goes with
         the result, False writes none.
@@ -383,6 +389,7 @@ def run(
         cwd=cwd,
         files=files,
         timeout=timeout,
+        limits=limits,
         calls=calls,
         trace=trace,
         python=python,
@@ -402,6 +409,7 @@ def start_string(
     cwd: StrPath | None = None,
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
+    limits: Mapping[str, str | float] | None = None,
     calls: Calls = "folded",
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
@@ -426,6 +434,7 @@ def start_string(
         args=args,
         policy=policy,
         timeout=timeout,
+        limits=limits,
         calls=calls,
         trace=trace,
         python=python,
@@ -451,6 +460,7 @@ def run_string(
     cwd: StrPath | None = None,
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
+    limits: Mapping[str, str | float] | None = None,
     calls: Calls = "folded",
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
@@ -494,6 +504,7 @@ def run_string(
         cwd=cwd,
         files=files,
         timeout=timeout,
+        limits=limits,
         calls=calls,
         trace=trace,
         python=python,

@@ -19,7 +19,6 @@ JSON = Union[None, bool, int, float, str, "list[JSON]", "dict[str, JSON]"]
 VERSION = 1
 DEFAULT_CAPTURE_MAX = 64 << 20
 _CALLS = ("off", "first", "folded", "all")
-_NS = 1_000_000_000
 _INT64_MAX = (1 << 63) - 1
 
 
@@ -29,7 +28,7 @@ class Options:
 
     args: tuple[str, ...]
     policy: str | None
-    timeout_ns: int | None
+    limits: dict[str, str | float]
     calls: str
     trace: str | None
     keep_trace: bool
@@ -46,6 +45,7 @@ def check_options(
     args: Iterable[StrPath],
     policy: StrPath | None,
     timeout: float | None,
+    limits: Mapping[str, str | float] | None,
     calls: str,
     trace: StrPath | bool | None,
     python: StrPath | None,
@@ -65,7 +65,7 @@ def check_options(
     return Options(
         args=check_args(args),
         policy=None if policy is None else check_path("policy", policy),
-        timeout_ns=_check_timeout(timeout),
+        limits=_check_limits(limits, _check_timeout(timeout)),
         calls=calls,
         trace=os.path.abspath(check_path("trace", trace)) if trace else None,
         keep_trace=trace is not False,
@@ -87,7 +87,7 @@ def build_spec(
         "program": {"kind": kind, "value": _wire(program)},
         "args": [_wire(arg) for arg in options.args],
         "policy": None if options.policy is None else _wire(options.policy),
-        "timeout_ns": options.timeout_ns,
+        "limits": dict(options.limits),
         "calls": options.calls,
         "trace": None if trace is None else _wire(trace),
         "python": None if options.python is None else _wire(options.python),
@@ -133,14 +133,36 @@ def _check_python(python: object) -> str | None:
     return os.path.abspath(path) if os.sep in path else path
 
 
-def _check_timeout(timeout: object) -> int | None:
+def _check_timeout(timeout: object) -> float | None:
     if timeout is None:
         return None
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
         raise TypeError(f"timeout must be seconds or None, not {_kind(timeout)}")
     if not math.isfinite(timeout) or timeout <= 0:
         raise ValueError(f"timeout must be more than 0 and finite, not {timeout!r}")
-    return max(1, min(round(timeout * _NS), _INT64_MAX))
+    return timeout
+
+
+def _check_limits(limits: object, timeout: float | None) -> dict[str, str | float]:
+    """Give the limits by name; `timeout` is the one of wall time."""
+    checked: dict[str, str | float] = {}
+    if limits is not None and not hasattr(limits, "items"):
+        raise TypeError(f"limits must map names to values, not {_kind(limits)}")
+    for name, value in limits.items() if limits is not None else ():
+        if not isinstance(name, str):
+            raise TypeError(f"limits must be named by str, not {_kind(name)}")
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise TypeError(f"limits[{name!r}] must be str or number, not {_kind(value)}")
+        if not isinstance(value, str) and not (math.isfinite(value) and value > 0):
+            raise ValueError(
+                f"limits[{name!r}] must be more than 0 and finite, not {value!r}"
+            )
+        checked[name] = _no_nul("limits", value) if isinstance(value, str) else value
+    if timeout is not None:
+        if "wall" in checked:
+            raise ValueError("timeout and limits['wall'] are the same: give one of them")
+        checked["wall"] = timeout
+    return checked
 
 
 def _check_env(env: object) -> dict[str, str] | None:

@@ -1,7 +1,7 @@
 #include "base/size.h"
 
-#include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +36,21 @@ int sp_size_parse(const char *text, uint64_t *ret_bytes, struct sp_error *reterr
         return sp_fail(reterr, SP_E_USAGE, "'%s' is nothing: a size is at least 1 byte",
                        text);
     *ret_bytes = point == NULL && scale == 1 ? strtoull(text, NULL, 10)
-                                             : (uint64_t)llround(bytes);
+                                             : (uint64_t)(bytes + 0.5);
     return 0;
+}
+
+void sp_size_text(uint64_t bytes, char *to, size_t size)
+{
+    static const char *const names[] = {"KiB", "MiB", "GiB", "TiB"};
+    int i = -1;
+    double value = (double)bytes;
+    while (value >= 1024 && i < 3) {
+        value /= 1024;
+        i++;
+    }
+    if (i < 0)
+        snprintf(to, size, "%llu bytes", (unsigned long long)bytes);
+    else
+        snprintf(to, size, "%.4g %s", value, names[i]);
 }

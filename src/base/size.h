@@ -2,6 +2,7 @@
 #ifndef SP_BASE_SIZE_H
 #define SP_BASE_SIZE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -13,5 +14,8 @@
  * in steps of 1000. Fails with SP_E_USAGE and a sentence that quotes the text. */
 int sp_size_parse(const char *text, uint64_t *ret_bytes, struct sp_error *reterr)
     SP_MUST_CHECK;
+
+/* "64 MiB", "1.5 GiB", "700 bytes": the largest unit of which it is at least one. */
+void sp_size_text(uint64_t bytes, char *to, size_t size);
 
 #endif

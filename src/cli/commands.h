@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cli/options.h"
+#include "policy/limit.h"
 
 /* Exit codes that are sandpit's own, not the program's. */
 enum sp_exit {
@@ -32,11 +33,11 @@ enum sp_color_when {
 
 /* Options of `run`. Pointers are into argv. */
 struct sp_run_options {
-    const char *code;       /* -c: the program's text */
-    const char *module;     /* -m */
-    const char *policy;     /* NULL: none given */
-    uint64_t timeout_ns;    /* 0: no wall limit given */
-    const char *trace_path; /* -o; NULL: named after the program */
+    const char *code;        /* -c: the program's text */
+    const char *module;      /* -m */
+    const char *policy;      /* NULL: none given */
+    struct sp_limits limits; /* 0: not given */
+    const char *trace_path;  /* -o; NULL: named after the program */
     bool no_trace;
     int calls;                      /* enum sp_calls_level */
     const char *python;             /* NULL: find one */

@@ -7,6 +7,7 @@
 
 #include "base/duration.h"
 #include "base/nearest.h"
+#include "base/size.h"
 
 /* ---- looking up ------------------------------------------------------------------------- */
 
@@ -123,6 +124,26 @@ static int store_duration(const struct sp_option *option, const char *value,
     return 0;
 }
 
+static int store_size(const struct sp_option *option, const char *value,
+                      uint64_t *field, struct sp_error *reterr)
+{
+    struct sp_error error = {0};
+    if (sp_size_parse(value, field, &error) != 0)
+        return sp_fail(reterr, SP_E_USAGE, "%s: %s", spelling_of(option).text,
+                       error.message);
+    return 0;
+}
+
+static int store_number(const struct sp_option *option, const char *value,
+                        uint64_t *field, struct sp_error *reterr)
+{
+    int code = store_count(option, value, field, reterr);
+    if (code == 0 && *field == 0)
+        return sp_fail(reterr, SP_E_USAGE, "%s: '%s' is none at all",
+                       spelling_of(option).text, value);
+    return code;
+}
+
 static int store_texts(const struct sp_option *option, const char *value,
                        struct sp_texts *field, struct sp_error *reterr)
 {
@@ -152,6 +173,10 @@ static int store(const struct sp_option *option, const char *value, void *values
     switch (option->type) {
     case SP_OPTION_DURATION:
         return store_duration(option, value, field, reterr);
+    case SP_OPTION_SIZE:
+        return store_size(option, value, field, reterr);
+    case SP_OPTION_NUMBER:
+        return store_number(option, value, field, reterr);
     case SP_OPTION_COUNT:
         return store_count(option, value, field, reterr);
     case SP_OPTION_WORD:

@@ -22,7 +22,9 @@ enum sp_option_type {
     SP_OPTION_PROGRAM,  /* the same, completed as a program */
     SP_OPTION_POLICY,   /* the same, completed as a policy's name */
     SP_OPTION_DURATION, /* uint64_t, nanoseconds, > 0 */
+    SP_OPTION_SIZE,     /* uint64_t, bytes, > 0 */
     SP_OPTION_COUNT,    /* uint64_t */
+    SP_OPTION_NUMBER,   /* uint64_t, > 0 */
     SP_OPTION_WORD,     /* int, index into `words` */
     SP_OPTION_TEXTS, /* struct sp_texts; repeatable; one of `words` when there are any */
 };

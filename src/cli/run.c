@@ -13,7 +13,7 @@ static int exit_code_for(const struct sp_run_options *options,
                          const struct sp_outcome *outcome)
 {
     bool limit =
-        outcome->status == SP_STATUS_TIMEOUT || outcome->status == SP_STATUS_CANCELLED;
+        sp_status_limit(outcome->status) || outcome->status == SP_STATUS_CANCELLED;
     if (options->fail_on_violation && outcome->violation_count > 0 && !limit)
         return SP_EXIT_POLICY;
     return outcome->exit_code;
@@ -134,7 +134,7 @@ int sp_cli_run(const void *values, int argc, char **argv)
         .python_options = options->python_options.items,
         .python_options_count = options->python_options.count,
         .policy = {.name = options->policy},
-        .timeout_ns = options->timeout_ns,
+        .limits = options->limits,
         .calls_given = options->calls >= 0,
         .calls = (enum sp_calls_level)options->calls,
         .python = options->python,

@@ -178,6 +178,40 @@ static int accepted(const json_t *spec, unsigned *ret_bits, struct sp_error *ret
     return code;
 }
 
+/* Each is a number (seconds, bytes, a count) or a text as in a policy. */
+static int limits(const json_t *spec, struct sp_limits *ret_limits,
+                  struct sp_error *reterr)
+{
+    json_t *table = json_object_get(spec, "limits");
+    const char *name;
+    json_t *value;
+    if (table == NULL || json_is_null(table))
+        return 0;
+    if (!json_is_object(table))
+        return bad("limits", reterr);
+    json_object_foreach(table, name, value)
+    {
+        struct sp_error error = {0};
+        int limit = sp_limit_find(name);
+        if (limit < 0)
+            return sp_fail(reterr, SP_E_USAGE, "limits: there is no limit '%.60s'",
+                           name);
+        uint64_t *to = &ret_limits->value[limit];
+        int code = 0;
+        if (json_is_string(value))
+            code = sp_limit_parse((enum sp_limit)limit, json_string_value(value), to,
+                                  &error);
+        else if (json_is_number(value))
+            code = sp_limit_from_number((enum sp_limit)limit, json_number_value(value),
+                                        to, &error);
+        else if (!json_is_null(value))
+            return bad("limits", reterr);
+        if (code != 0)
+            return sp_fail(reterr, SP_E_USAGE, "limits: %s: %s", name, error.message);
+    }
+    return 0;
+}
+
 static int take_request(const json_t *spec, struct sp_run_request *rq,
                         struct sp_error *reterr)
 {
@@ -207,13 +241,13 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
         code = word(spec, "calls", levels, -1, &calls, reterr);
     if (code == 0)
         code = accepted(spec, &rq->accepted, reterr);
-    json_int_t timeout = json_integer_value(json_object_get(spec, "timeout_ns"));
+    if (code == 0)
+        code = limits(spec, &rq->limits, reterr);
     json_int_t capture_max = json_integer_value(json_object_get(spec, "capture_max"));
     rq->arguments = arguments;
     rq->python_options = (const char *const *)options;
     rq->calls_given = calls >= 0;
     rq->calls = (enum sp_calls_level)calls;
-    rq->timeout_ns = timeout > 0 ? (uint64_t)timeout : 0;
     rq->capture = json_is_true(json_object_get(spec, "capture"));
     rq->capture_max = capture_max > 0 ? (uint64_t)capture_max : SP_CAPTURE_MAX;
     return code;

@@ -17,6 +17,7 @@
 #include "base/error.h"
 
 struct sp_filter;
+struct sp_limits_seal;
 
 /* Each stage of the child, in order; a failure names it. */
 enum sp_stage {
@@ -46,6 +47,7 @@ struct sp_launch {
     int ruleset;        /* Landlock ruleset of the guest's domain, -1: none */
     bool scoped;        /* the domain keeps signals inside (self-test by signal) */
     const struct sp_filter *filter;
+    const struct sp_limits_seal *limits;
     bool listener;        /* load the filter with a listener */
     const sigset_t *mask; /* signal mask that we were started with */
     bool pipe_ignored;    /* SIGPIPE was ignored when we were started */

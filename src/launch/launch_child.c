@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "seal/landlock/ruleset.h"
+#include "seal/limits/limit_seal.h"
 #include "seal/seccomp/load.h"
 
 #ifndef SYS_close_range
@@ -88,6 +89,9 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
                      struct sp_launch_report *report)
 {
     const struct rlimit none = {0, 0};
+    int result = sp_limits_enter(launch->limits);
+    if (result != 0)
+        fail(report, SP_STAGE_LIMITS, -result);
     if (setsid() < 0)
         fail(report, SP_STAGE_SESSION, errno);
     if (launch->terminal >= 0 && ioctl(launch->terminal, TIOCSCTTY, 0) != 0)
@@ -122,6 +126,9 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
     publish(report, launch->listener ? listener : -1);
     if (place_descriptors(launch) != 0)
         fail(report, SP_STAGE_DESCRIPTORS, errno);
+    result = sp_limits_apply(launch->limits);
+    if (result != 0)
+        fail(report, SP_STAGE_LIMITS, -result);
     execve(launch->path, launch->argv, launch->envp);
     fail(report, SP_STAGE_EXEC, errno);
 }

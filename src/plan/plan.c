@@ -76,6 +76,20 @@ static int plan_listener(struct sp_plan *plan, unsigned accepted,
     return 0;
 }
 
+static int plan_limits(struct sp_plan *plan, const struct sp_limits *limits,
+                       unsigned accepted, struct sp_error *reterr)
+{
+    const struct sp_limit_host host = {
+        .listener = plan->listener,
+        .accepted = (accepted & bit(SP_ABILITY_LIMITS)) != 0,
+    };
+    bool missing;
+    int code = sp_limit_plan_make(limits, &host, &plan->limits, &missing, reterr);
+    if (code == 0 && missing)
+        plan->degraded |= bit(SP_ABILITY_LIMITS);
+    return code;
+}
+
 static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
 {
     const struct sp_filter_features features = {
@@ -85,6 +99,8 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
         .devices_scoped = true, /* the policies of today leave devices alone */
         .record = true,
         .listener = plan->listener,
+        .tasks_notified =
+            sp_limit_plan_has(&plan->limits, SP_LIMIT_PROCESSES, SP_BY_LISTENER),
     };
     return sp_filter_compile(&features, &plan->filter, reterr);
 }
@@ -105,8 +121,9 @@ static int plan_unenforced(const struct sp_policy *policy, struct sp_error *rete
                    sp_policy_text(policy, policy->name));
 }
 
-int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
-                 unsigned accepted, struct sp_plan *ret_plan, struct sp_error *reterr)
+int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
+                 enum sp_calls_level calls, unsigned accepted, struct sp_plan *ret_plan,
+                 struct sp_error *reterr)
 {
     struct sp_plan *plan = ret_plan;
     /* Field by field: its texts are large, and clearing them costs page faults. */
@@ -124,6 +141,8 @@ int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
         code = plan_landlock(plan, accepted, reterr);
     if (code == 0)
         code = plan_listener(plan, accepted, reterr);
+    if (code == 0)
+        code = plan_limits(plan, limits, accepted, reterr);
     if (code != 0)
         return code;
     plan->needs_agent = (accepted & bit(SP_ABILITY_AGENT)) == 0;
@@ -290,6 +309,12 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
         {.section = net ? "imports" : NULL, .agent = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);
+    if (!sp_limit_plan_any(&plan->limits))
+        return;
+    to->size--; /* the brace */
+    sp_buffer_text(to, ",\"limits\":");
+    sp_limit_plan_enforced_by(&plan->limits, to);
+    sp_buffer_text(to, "}");
 }
 
 void sp_plan_recorded_by(const struct sp_plan *plan, struct sp_buffer *to)

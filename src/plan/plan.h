@@ -10,6 +10,7 @@
 
 #include "base/buffer.h"
 #include "base/error.h"
+#include "plan/limit_plan.h"
 #include "policy/policy.h"
 #include "ring/ring.h"
 #include "seal/landlock/ruleset.h"
@@ -46,15 +47,16 @@ struct sp_plan {
     char writable_text[3 * PATH_MAX];
     size_t writable_used;
     struct sp_filter filter;
+    struct sp_limit_plan limits;
     bool listener;
     bool needs_agent;
 };
 
 /* `accepted`: bits of what the caller can do without. Fails with SP_E_HOST, `what` naming the
  * first missing ability, when the policy cannot be enforced or recorded as it should. */
-int sp_plan_make(const struct sp_policy *policy, enum sp_calls_level calls,
-                 unsigned accepted, struct sp_plan *ret_plan, struct sp_error *reterr)
-    SP_MUST_CHECK;
+int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
+                 enum sp_calls_level calls, unsigned accepted, struct sp_plan *ret_plan,
+                 struct sp_error *reterr) SP_MUST_CHECK;
 
 /* Adds the grants that depend on where the run is: the current folder, the temporary folder, and
  * nodes that hold nothing. To be called in the folder of the run. */

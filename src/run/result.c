@@ -149,11 +149,6 @@ static void summary(struct sink *sink, const struct sp_run *run)
 static void plan_members(struct sink *sink, const struct sp_run *run)
 {
     struct sp_buffer *b = &sink->buffer;
-    sp_json_key(b, "limits");
-    sp_buffer_text(b, "{");
-    if (run->request->timeout_ns != 0)
-        seconds(sink, "wall_s", run->request->timeout_ns);
-    sp_buffer_text(b, "}");
     sp_json_key(b, "policy");
     sp_buffer_text(b, "{");
     text(sink, "name", sp_policy_text(run->policy, run->policy->name));
@@ -205,6 +200,7 @@ int sp_result_write(int fd, const struct sp_run *run, const struct sp_outcome *o
     json(&sink, "exception", &outcome->exception);
     json(&sink, "files", &outcome->files);
     json(&sink, "violations", &outcome->violations);
+    json(&sink, "limits", &outcome->limits);
     summary(&sink, run);
     plan_members(&sink, run);
     text(&sink, "trace", run->trace.fd >= 0 ? run->trace.path : NULL);

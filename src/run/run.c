@@ -23,8 +23,6 @@
 #include "sys/privileges.h"
 #include "trace/writer.h"
 
-#define TRACE_BYTES_MAX (UINT64_C(4) << 30)
-
 /* What is inherited and must be the same in the guest. */
 struct inherited {
     sigset_t mask;
@@ -218,20 +216,33 @@ static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
     return code;
 }
 
+/* The caller's win over the policy's, one by one. */
+static struct sp_limits limits_of(const struct sp_run *run)
+{
+    struct sp_limits limits = run->request->limits;
+    for (int i = 0; i < SP_LIMIT_COUNT; i++)
+        if (limits.value[i] == 0)
+            limits.value[i] = sp_policy_limit(run->policy, (enum sp_limit)i);
+    return limits;
+}
+
 /* Everything that needs no process yet. */
 static int prepare(struct sp_run *run, struct sp_error *reterr)
 {
     const struct sp_run_request *rq = run->request;
     char agents[PATH_MAX];
     char stub[PATH_MAX + 32];
+    struct sp_limits limits;
     int code = prepare_outside(run, agents, reterr);
     if (code == 0)
         code = enter_folder(run, reterr);
     if (code == 0)
         code = bind_policy(run, reterr);
     if (code == 0)
-        code =
-            sp_plan_make(run->policy, calls_of(run), rq->accepted, &run->plan, reterr);
+        limits = limits_of(run);
+    if (code == 0)
+        code = sp_plan_make(run->policy, &limits, calls_of(run), rq->accepted,
+                            &run->plan, reterr);
     if (code == 0)
         code = check_agent(run, agents, reterr);
     if (code == 0)
@@ -252,6 +263,8 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
 
 static void release(struct sp_run *run)
 {
+    sp_limit_plan_close(&run->plan.limits);
+    sp_limit_plan_remove(&run->plan.limits);
     sp_trace_file_release(&run->trace);
     sp_command_release(&run->command);
     sp_buffer_release(&run->config);
@@ -286,7 +299,9 @@ static void on_line(void *context, const char *line, size_t size)
 
 static int open_writer(struct sp_run *run, struct sp_error *reterr)
 {
-    const struct sp_trace_options options = {.size_max_bytes = TRACE_BYTES_MAX,
+    uint64_t cap = run->plan.limits.limits.value[SP_LIMIT_TRACE];
+    const struct sp_trace_options options = {.size_max_bytes =
+                                                 cap != 0 ? cap : SP_TRACE_BYTES_MAX,
                                              .checkpoint_bytes = 1u << 20,
                                              .checkpoint_interval_ns = 1000000000u,
                                              .on_line = on_line};
@@ -346,6 +361,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                .ruleset = ruleset,
                                .scoped = sp_landlock_scoped(&run->plan.landlock),
                                .filter = &run->plan.filter,
+                               .limits = &run->plan.limits.seal,
                                .listener = run->plan.listener,
                                .file_mask = inherited->file_mask,
                                .mask = &inherited->mask,
@@ -370,7 +386,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .config_size = run->config.size,
         .writer = run->writer,
         .start_ns = run->start_ns,
-        .timeout_ns = run->request->timeout_ns,
+        .limits = &run->plan.limits,
         .stdio = run->stdio,
         .capture = run->request->capture,
         .capture_max = run->request->capture_max,
@@ -422,6 +438,8 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
     }
     if (code == 0)
         code = check_output(&outcome, &error);
+    /* The keeper does it as well; but it may be the keeper that died. */
+    sp_limit_plan_remove(&run->plan.limits);
     int exit_code =
         run->request->conclude(run->request->context, run, code == 0 ? &outcome : NULL,
                                code == 0 ? NULL : &error);

@@ -34,8 +34,8 @@ struct sp_run_request {
     size_t python_options_count;
     struct sp_policy_choice policy;
     struct sp_problems *problems; /* gets all that is wrong with a policy file */
-    uint64_t timeout_ns;
-    bool calls_given; /* else the policy says */
+    struct sp_limits limits;      /* what the caller sets; the policy fills the rest */
+    bool calls_given;             /* else the policy says */
     enum sp_calls_level calls;
     const char *trace; /* NULL: none is kept */
     const char *python;

@@ -3,9 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/json.h"
+
+#define BLOCK       512u
+#define TMPFS_MAGIC 0x01021994
+
+enum place {
+    PLACE_UNKNOWN,
+    PLACE_DISK,
+    PLACE_MEMORY,
+};
 
 enum change {
     CHANGE_NONE,
@@ -82,10 +92,54 @@ void sp_files_note(struct sp_files *files, const char *path)
         note.device = st.st_dev;
         note.inode = st.st_ino;
         note.size_bytes = (uint64_t)st.st_size;
+        note.blocks = (uint64_t)st.st_blocks;
         note.modified_ns = in_ns(st.st_mtim);
         note.changed_ns = in_ns(st.st_ctim);
     }
     files->items[files->count++] = note;
+}
+
+static enum place place_of(const char *path)
+{
+    struct statfs fs;
+    return statfs(path, &fs) == 0 && fs.f_type == TMPFS_MAGIC ? PLACE_MEMORY
+                                                              : PLACE_DISK;
+}
+
+void sp_files_grown(struct sp_files *files, uint64_t *ret_bytes, uint64_t *ret_memory)
+{
+    *ret_bytes = 0;
+    *ret_memory = 0;
+    for (uint32_t i = 0; i < files->count; i++) {
+        struct sp_file_note *note = &files->items[i];
+        const char *path = files->texts.data + note->path;
+        struct stat st;
+        if (lstat(path, &st) != 0 || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+            continue;
+        bool same =
+            note->existed && note->device == st.st_dev && note->inode == st.st_ino;
+        uint64_t before = same ? note->blocks : 0;
+        if ((uint64_t)st.st_blocks <= before)
+            continue;
+        if (note->place == PLACE_UNKNOWN)
+            note->place = (uint8_t)place_of(path);
+        uint64_t grown = ((uint64_t)st.st_blocks - before) * BLOCK;
+        *ret_bytes += grown;
+        *ret_memory += note->place == PLACE_MEMORY ? grown : 0;
+    }
+}
+
+bool sp_files_reached(const struct sp_files *files, uint64_t size)
+{
+    for (uint32_t i = 0; i < files->count; i++) {
+        const struct sp_file_note *note = &files->items[i];
+        struct stat st;
+        if (note->size_bytes < size &&
+            lstat(files->texts.data + note->path, &st) == 0 && S_ISREG(st.st_mode) &&
+            (uint64_t)st.st_size >= size)
+            return true;
+    }
+    return false;
 }
 
 void sp_files_remove_shared_memory(const struct sp_files *files)

@@ -22,6 +22,8 @@ struct sp_file_note {
     uint64_t device;
     uint64_t inode;
     uint64_t size_bytes;
+    uint64_t blocks;
+    uint8_t place; /* enum, once it was looked at: where it lies */
     int64_t modified_ns;
     int64_t changed_ns;
 };
@@ -39,6 +41,13 @@ void sp_files_release(struct sp_files *files);
 
 /* `path` is absolute. Only the first note of a path counts. */
 void sp_files_note(struct sp_files *files, const char *path);
+
+/* By how many bytes on disk the files have grown, and how many of these are in memory (tmpfs).
+ * What the run removed does not count. */
+void sp_files_grown(struct sp_files *files, uint64_t *ret_bytes, uint64_t *ret_memory);
+
+/* Whether a file has grown to `size` bytes. */
+bool sp_files_reached(const struct sp_files *files, uint64_t size);
 
 /* Removes what the run made in /dev/shm: shared memory and semaphores, which nothing else would
  * ever remove. To be called when no process of the run is left. */

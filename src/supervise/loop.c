@@ -41,8 +41,10 @@ static struct sp_supervisor the_supervisor;
 
 const char *sp_status_name(enum sp_status status)
 {
-    static const char *const names[] = {"ok",      "error",     "signal",
-                                        "timeout", "cancelled", "stopped"};
+    static const char *const names[] = {"ok",           "error",      "signal",
+                                        "timeout",      "cpu-limit",  "memory-limit",
+                                        "output-limit", "disk-limit", "process-limit",
+                                        "file-limit",   "cancelled",  "stopped"};
     return names[status];
 }
 
@@ -59,10 +61,10 @@ static void drain_all(struct sp_supervisor *s)
 }
 
 /* What was printed, in its place among the other events. */
-static void on_output(void *context, int number, const char *data, size_t size)
+static void tell_output(struct sp_supervisor *s, int number, const char *data,
+                        size_t size)
 {
-    struct sp_supervisor *s = context;
-    if (s->phase < SP_PHASE_RUNNING)
+    if (s->phase < SP_PHASE_RUNNING || size == 0)
         return;
     if (s->output_told_bytes + size > OUTPUT_TEXT_MAX ||
         s->output_told >= OUTPUT_EVENTS_MAX) {
@@ -80,6 +82,14 @@ static void on_output(void *context, int number, const char *data, size_t size)
     sp_trace_uint(s->writer, "size", size);
     sp_trace_text(s->writer, "text", data, size);
     sp_trace_end(s->writer);
+}
+
+static size_t on_output(void *context, int number, const char *data, size_t size)
+{
+    struct sp_supervisor *s = context;
+    size_t within = sp_limits_print(s, size);
+    tell_output(s, number, data, within);
+    return within;
 }
 
 static bool watch(struct sp_supervisor *s, int fd, void *about)
@@ -150,11 +160,12 @@ static void reap_program(struct sp_supervisor *s)
 static int time_left_ms(const struct sp_supervisor *s)
 {
     uint64_t now = sp_clock_ns();
-    uint64_t wait = DRAIN_INTERVAL_NS;
-    if (s->deadline_ns != 0)
-        wait = s->deadline_ns <= now         ? 0
-               : s->deadline_ns - now < wait ? s->deadline_ns - now
-                                             : wait;
+    uint64_t due = now + DRAIN_INTERVAL_NS;
+    if (s->deadline_ns != 0 && s->deadline_ns < due)
+        due = s->deadline_ns;
+    if (sp_limits_due_ns(&s->limits) < due)
+        due = sp_limits_due_ns(&s->limits);
+    uint64_t wait = due > now ? due - now : 0;
     return (int)((wait + 999999) / 1000000);
 }
 
@@ -176,6 +187,7 @@ static void keep_up(struct sp_supervisor *s, uint64_t now)
     s->kept_up_ns = now;
     reap_strangers(s);
     drain_all(s);
+    sp_limits_keep_up(s);
     sp_trace_flush(s->writer, false);
 }
 
@@ -192,7 +204,8 @@ static void turn(struct sp_supervisor *s)
     int n = epoll_wait(s->epoll, &e, 1, time_left_ms(s));
     uint64_t now = sp_clock_ns();
     if (s->deadline_ns != 0 && now >= s->deadline_ns)
-        s->timed_out = true;
+        sp_limits_reach(s, SP_LIMIT_WALL, now - s->is->start_ns, false);
+    sp_limits_look(s, now);
     if (n == 0)
         on_time(s);
     if (n == 0 || now - s->kept_up_ns >= DRAIN_INTERVAL_NS)
@@ -224,7 +237,7 @@ static void turn(struct sp_supervisor *s)
 
 static bool goes_on(const struct sp_supervisor *s)
 {
-    return !s->reaped && !s->timed_out && !s->cancelled && !s->stopped &&
+    return !s->reaped && !sp_limits_ended(&s->limits) && !s->cancelled && !s->stopped &&
            s->failure.code == 0;
 }
 
@@ -254,7 +267,8 @@ static void end_process(void *context, struct sp_process *process)
  * would give it; after a limit it may not. */
 static void deliver(struct sp_supervisor *s)
 {
-    bool hurry = s->timed_out || s->cancelled || s->stopped || s->failure.code != 0;
+    bool hurry = sp_limits_ended(&s->limits) || s->cancelled || s->stopped ||
+                 s->failure.code != 0;
     uint64_t until = sp_clock_ns() + DELIVER_PATIENCE_NS;
     sp_relay_finish(&s->relay);
     while (!sp_relay_drained(&s->relay)) {
@@ -281,40 +295,6 @@ static void deliver(struct sp_supervisor *s)
     }
 }
 
-/* The wall limit was reached: an event, and a violation of the caller's own setting. */
-static void tell_limit(struct sp_supervisor *s)
-{
-    struct sp_buffer members;
-    struct sp_buffer key;
-    char message[200];
-    uint64_t t = sp_supervisor_t(s);
-    if (s->phase < SP_PHASE_RUNNING)
-        return;
-    snprintf(message, sizeof message,
-             "the wall limit of %g s was reached: the run had taken %.3f s",
-             (double)s->is->timeout_ns / 1e9, (double)t / 1e9);
-    sp_trace_begin(s->writer, SP_KIND_LIMIT, SP_LAYER_SUPERVISOR, t, s->guest.pid,
-                   s->guest.pid);
-    sp_trace_string(s->writer, "limit", "wall");
-    sp_trace_uint(s->writer, "value_ns", s->is->timeout_ns);
-    sp_trace_uint(s->writer, "measured_ns", t);
-    sp_trace_end(s->writer);
-    sp_buffer_init(&members, 8192);
-    sp_buffer_init(&key, 64);
-    sp_buffer_text(&key, "wall");
-    sp_member_text(&members, "category", "limits");
-    sp_member_text(&members, "operation", "wall");
-    sp_member_text(&members, "target", "the run");
-    sp_member_text(&members, "rule", "limits.wall");
-    sp_member_text(&members, "action", "stop");
-    sp_member_text(&members, "message", message);
-    sp_member_text(&members, "hint", "a longer --timeout lets it go on");
-    sp_violations_add(&s->violations, s->writer, SP_LAYER_SUPERVISOR, t, s->guest.pid,
-                      s->guest.pid, &key, &members);
-    sp_buffer_release(&members);
-    sp_buffer_release(&key);
-}
-
 /* Nothing of the run outlives it. */
 static void end_everything(struct sp_supervisor *s)
 {
@@ -326,8 +306,7 @@ static void end_everything(struct sp_supervisor *s)
             sp_supervisor_begin(s, 0);
     }
     drain_all(s);
-    if (s->timed_out)
-        tell_limit(s);
+    sp_limits_finish(s);
     s->phase = s->phase < SP_PHASE_RUNNING ? s->phase : SP_PHASE_ENDING;
     if (!sp_tree_kill(sp_clock_ns() + KILL_PATIENCE_NS, on_killed, s) &&
         s->failure.code == 0)
@@ -339,20 +318,12 @@ static void end_everything(struct sp_supervisor *s)
 
 static void judge_end(const struct sp_supervisor *s, struct sp_outcome *o)
 {
-    double seconds = (double)s->is->timeout_ns / 1e9;
     if (s->stopped) {
         o->status = SP_STATUS_STOPPED;
         o->exit_code = 126;
         o->exited_by = "killed";
         snprintf(o->reason, sizeof o->reason, "stopped at its first violation: %s",
                  s->stopped_by);
-    } else if (s->timed_out) {
-        o->status = SP_STATUS_TIMEOUT;
-        o->exit_code = 124;
-        o->exited_by = "killed";
-        snprintf(o->reason, sizeof o->reason,
-                 "the wall limit of %g s was reached: it had run %.3f s", seconds,
-                 (double)o->wall_ns / 1e9);
     } else if (s->cancelled) {
         o->status = SP_STATUS_CANCELLED;
         o->exit_code = 128 + s->cancel_signal;
@@ -419,7 +390,10 @@ static void fill_outcome(struct sp_supervisor *s, struct sp_outcome *o)
     o->usage = s->usage;
     sp_buffer_init(&o->violations, SP_VIOLATIONS_BYTES * 2);
     sp_buffer_init(&o->files, SP_FILES_BYTES * 8);
+    sp_buffer_init(&o->limits, 64u << 10);
     judge_end(s, o);
+    sp_limits_judge(s, o);
+    sp_limits_write(&s->limits, &o->limits);
     take_stream(s, 1, &o->streams[0]);
     take_stream(s, 2, &o->streams[1]);
     sp_buffer_init(&o->exception, s->exception.size + 1);
@@ -437,6 +411,7 @@ void sp_outcome_release(struct sp_outcome *o)
     sp_buffer_release(&o->violations);
     sp_buffer_release(&o->exception);
     sp_buffer_release(&o->files);
+    sp_buffer_release(&o->limits);
 }
 
 /* Each process of the guest costs a descriptor here. The guest is there already and keeps the
@@ -533,7 +508,9 @@ static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
     sp_buffer_init(&s->exception, EXCEPTION_BYTES_MAX);
     sp_violations_init(&s->violations, SP_KIND_VIOLATION);
     sp_violations_init(&s->refusals, SP_KIND_TAMPER);
-    s->deadline_ns = is->timeout_ns != 0 ? is->start_ns + is->timeout_ns : 0;
+    uint64_t wall_ns = is->limits->limits.value[SP_LIMIT_WALL];
+    s->deadline_ns = wall_ns != 0 ? is->start_ns + wall_ns : 0;
+    sp_limits_open(s, is->limits);
 }
 
 static void release(struct sp_supervisor *s)
@@ -548,6 +525,7 @@ static void release(struct sp_supervisor *s)
     sp_violations_release(&s->violations);
     sp_violations_release(&s->refusals);
     sp_buffer_release(&s->exception);
+    sp_limits_close(s);
 }
 
 /* The line of the exception that ended the program goes into the result as well. Names of
@@ -559,6 +537,7 @@ void sp_supervise_line(const char *line, size_t size)
     char pid[40];
     if (memmem(line, size < 80 ? size : 80, kind, sizeof kind - 1) == NULL)
         return;
+    sp_limits_claim(s, line, size);
     snprintf(pid, sizeof pid, ",\"pid\":%d,", (int)s->guest.pid);
     const char *from = memmem(line, size, "\"type\":", 7);
     if (from == NULL || memmem(line, size, "\"ended\":true", 12) == NULL ||

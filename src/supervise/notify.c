@@ -79,6 +79,11 @@ static const struct row rows[] = {
     {SYS_sendmsg, sp_act_send},
     {SYS_sendmmsg, sp_act_send},
     {SYS_setsockopt, sp_act_setsockopt},
+    {SYS_clone, sp_act_task},
+#ifdef SYS_fork
+    {SYS_fork, sp_act_task},
+    {SYS_vfork, sp_act_task},
+#endif
     {SYS_kill, sp_act_kill},
     {SYS_tkill, sp_act_kill},
     {SYS_tgkill, sp_act_kill},
@@ -143,6 +148,7 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
         if (pidfd >= 0)
             epoll_ctl(s->epoll, EPOLL_CTL_ADD, pidfd, &e);
         tell_fork(s, process);
+        sp_limits_process(s, ids.pid);
     }
     sp_processes_note_thread(&s->processes, tid, process);
     return process;

@@ -257,7 +257,7 @@ static bool pull(struct sp_relay *relay, struct sp_stream *s)
         return false;
     s->total_bytes += size;
     if (s->number > 0 && relay->on_output != NULL)
-        relay->on_output(relay->context, s->number, to, size);
+        size = relay->on_output(relay->context, s->number, to, size);
     if (s->captured >= 0)
         keep(s, to, size);
     else

@@ -46,8 +46,8 @@ struct sp_relay {
     struct sp_terminal terminal;
     int guest[3]; /* the guest's ends; -1: closed there */
     int epoll;    /* where the streams are watched */
-    /* Told of each piece that the guest printed. */
-    void (*on_output)(void *context, int number, const char *data, size_t size);
+    /* Told of each piece that the guest printed; how many bytes of it are passed on. */
+    size_t (*on_output)(void *context, int number, const char *data, size_t size);
     void *context;
 };
 

@@ -19,6 +19,7 @@
 #include "launch/launch.h"
 #include "ring/ring.h"
 
+struct sp_limit_plan;
 struct sp_policy;
 struct sp_trace_writer;
 
@@ -26,11 +27,21 @@ enum sp_status {
     SP_STATUS_OK,
     SP_STATUS_ERROR,
     SP_STATUS_SIGNAL,
-    SP_STATUS_TIMEOUT,
+    SP_STATUS_TIMEOUT, /* the wall limit */
+    SP_STATUS_CPU_LIMIT,
+    SP_STATUS_MEMORY_LIMIT,
+    SP_STATUS_OUTPUT_LIMIT,
+    SP_STATUS_DISK_LIMIT,
+    SP_STATUS_PROCESS_LIMIT,
+    SP_STATUS_FILE_LIMIT, /* of size, or of how many are open */
     SP_STATUS_CANCELLED,
     SP_STATUS_STOPPED, /* at the first violation, where the policy says so */
 };
 const char *sp_status_name(enum sp_status status);
+static inline bool sp_status_limit(enum sp_status status)
+{
+    return status >= SP_STATUS_TIMEOUT && status <= SP_STATUS_FILE_LIMIT;
+}
 
 /* What a run is, once everything about it was worked out. All borrowed for the run. */
 struct sp_supervision {
@@ -51,8 +62,8 @@ struct sp_supervision {
     const void *config; /* struct sp_ring_config, for the agents */
     size_t config_size;
     struct sp_trace_writer *writer;
-    uint64_t start_ns;   /* sp_clock_ns() at which the trace begins */
-    uint64_t timeout_ns; /* 0: none */
+    uint64_t start_ns; /* sp_clock_ns() at which the trace begins */
+    const struct sp_limit_plan *limits;
     pid_t keeper;
     const int *stdio;     /* the caller's 0, 1 and 2; -1: closed */
     bool capture;         /* keep what the guest prints instead of passing it on */
@@ -88,6 +99,7 @@ struct sp_outcome {
     struct sp_buffer violations; /* JSON array */
     struct sp_buffer exception;  /* JSON object, empty: none */
     struct sp_buffer files;      /* JSON object */
+    struct sp_buffer limits;     /* JSON object */
     uint32_t violation_count;
     uint32_t python_version; /* PY_VERSION_HEX of the program, 0: unknown */
     pid_t pid;

@@ -8,6 +8,7 @@
 #include "policy/policy.h"
 #include "supervise/files.h"
 #include "supervise/lane.h"
+#include "supervise/limit_watch.h"
 #include "supervise/lookups.h"
 #include "supervise/processes.h"
 #include "supervise/relay.h"
@@ -44,7 +45,7 @@ struct sp_supervisor {
     uint64_t begun_ns;    /* the program itself began, 0: not yet */
     uint64_t deadline_ns; /* of the wall limit, 0: none */
     uint64_t kept_up_ns;  /* when what goes on beside the calls was last looked after */
-    bool timed_out;
+    struct sp_limit_watch limits;
     bool cancelled;
     bool stopped; /* by the policy, at its first violation */
     char stopped_by[SP_SENTENCE_BYTES];
@@ -132,6 +133,7 @@ struct sp_answer sp_act_bind(struct sp_act_call *call);
 struct sp_answer sp_act_listen(struct sp_act_call *call);
 struct sp_answer sp_act_send(struct sp_act_call *call);
 struct sp_answer sp_act_setsockopt(struct sp_act_call *call);
+struct sp_answer sp_act_task(struct sp_act_call *call); /* tasks.c */
 struct sp_answer sp_act_kill(struct sp_act_call *call); /* task_acts.c */
 struct sp_answer sp_act_knob(struct sp_act_call *call);
 struct sp_answer sp_act_fcntl(struct sp_act_call *call);

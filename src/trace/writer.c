@@ -44,6 +44,7 @@ struct sp_trace_writer {
     uint64_t block_clock_ns; /* the clock then */
     uint64_t block_seq;      /* seq after the checkpoint */
     uint64_t lost;
+    bool capped; /* something found no room below the cap */
     uint64_t counts[SP_KIND_COUNT];
 };
 
@@ -235,6 +236,7 @@ static void tell_losses(struct sp_trace_writer *w, enum urgency urgency)
 /* The line in hand is given up: its numbers stay taken. */
 static void swallow(struct sp_trace_writer *w, uint64_t count)
 {
+    w->capped |= !w->line.failed && !w->sink.full;
     sp_losses_add(&w->losses, count, why_no_room(w));
     w->lost += count;
     w->missing += count;
@@ -514,6 +516,11 @@ uint64_t sp_trace_count(const struct sp_trace_writer *w, enum sp_kind kind)
 uint64_t sp_trace_lost_count(const struct sp_trace_writer *w)
 {
     return w->lost;
+}
+
+bool sp_trace_capped(const struct sp_trace_writer *w)
+{
+    return w->capped;
 }
 
 uint64_t sp_trace_bytes(const struct sp_trace_writer *w)

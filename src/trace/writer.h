@@ -108,6 +108,8 @@ void sp_trace_flush(struct sp_trace_writer *w, bool force);
 uint64_t sp_trace_count(const struct sp_trace_writer *w, enum sp_kind kind);
 uint64_t sp_trace_lost_count(const struct sp_trace_writer *w);
 uint64_t sp_trace_bytes(const struct sp_trace_writer *w);
+bool sp_trace_capped(
+    const struct sp_trace_writer *w); /* something found no room below the cap */
 
 /* The `end` record. Its own fields are added by the caller between begin_end and finish; counts
  * per kind, losses and the final digest are added by finish. After it nothing can be written. */

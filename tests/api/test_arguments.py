@@ -30,7 +30,7 @@ def test_spec_defaults_are_sent(fake):
         "program": {"kind": "script", "value": "script.py"},
         "args": [],
         "policy": None,
-        "timeout_ns": None,
+        "limits": {},
         "calls": "folded",
         "python": sys.executable,
         "env": None,
@@ -49,6 +49,7 @@ def test_spec_options_are_sent(fake, tmp_path):
             args=["-x", Path("a/b"), ""],
             policy="trace-only",
             timeout=1.5,
+            limits={"memory": "64MiB", "processes": 4},
             calls="all",
             trace=tmp_path / "t.sptrace",
             python="python3",
@@ -61,7 +62,7 @@ def test_spec_options_are_sent(fake, tmp_path):
     assert spec["program"] == {"kind": "module", "value": "pkg.tool"}
     assert spec["args"] == ["-x", "a/b", ""]
     assert spec["policy"] == "trace-only"
-    assert spec["timeout_ns"] == 1_500_000_000
+    assert spec["limits"] == {"wall": 1.5, "memory": "64MiB", "processes": 4}
     assert spec["calls"] == "all"
     assert spec["trace"] == str(tmp_path / "t.sptrace")
     assert spec["python"] == "python3"
@@ -189,6 +190,14 @@ def test_stdin_pipe_is_written_by_the_caller(fake):
         ({"timeout": float("inf")}, ValueError, "timeout"),
         ({"timeout": "1"}, TypeError, "timeout"),
         ({"timeout": True}, TypeError, "timeout"),
+        ({"limits": 5}, TypeError, "limits"),
+        ({"limits": {1: 2}}, TypeError, "limits"),
+        ({"limits": {"cpu": None}}, TypeError, "limits"),
+        ({"limits": {"cpu": True}}, TypeError, "limits"),
+        ({"limits": {"cpu": 0}}, ValueError, "limits"),
+        ({"limits": {"cpu": float("nan")}}, ValueError, "limits"),
+        ({"limits": {"cpu": "1\0"}}, ValueError, "limits"),
+        ({"limits": {"wall": 1}, "timeout": 1}, ValueError, "timeout"),
         ({"calls": "some"}, ValueError, "off, first, folded, all"),
         ({"trace": True}, TypeError, "trace"),
         ({"trace": 3}, TypeError, "trace"),

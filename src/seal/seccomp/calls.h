@@ -27,6 +27,8 @@ enum sp_treatment {
     SP_TREAT_SIGNAL,
     /* ALLOW where Landlock keeps signals inside, else DECIDE(EPERM). */
     SP_TREAT_THREAD_SIGNAL,
+    /* DECIDE where new tasks are counted by the supervisor, else ALLOW. */
+    SP_TREAT_TASK,
 };
 
 /* Which calls of a number are meant: tests of register arguments, see guard.c. */

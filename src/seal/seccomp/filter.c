@@ -71,6 +71,8 @@ static uint32_t action_of(const struct sp_call_treatment *t,
         return features->signals_scoped ? record : decide;
     case SP_TREAT_THREAD_SIGNAL:
         return features->signals_scoped ? ACTION_ALLOW : decide;
+    case SP_TREAT_TASK:
+        return features->tasks_notified ? decide : ACTION_ALLOW;
     }
     SP_BUG_ON("unknown treatment");
     return ACTION_KILL;
@@ -81,6 +83,8 @@ static enum sp_guard guard_of(const struct sp_call_rule *rule,
 {
     bool opens = rule->guard == SP_GUARD_OPEN || rule->guard == SP_GUARD_OPENAT;
     if (opens && features->reads_notified)
+        return SP_GUARD_ALWAYS;
+    if (rule->guard == SP_GUARD_CLONE && features->tasks_notified)
         return SP_GUARD_ALWAYS;
     if (rule->guard == SP_GUARD_IOCTL && !features->devices_scoped)
         return SP_GUARD_IOCTL_UNLISTED;

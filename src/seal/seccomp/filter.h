@@ -42,6 +42,9 @@ struct sp_filter_features {
     bool devices_scoped;
     /* [trace] files = "all": read-only opens too. */
     bool reads_notified;
+    /* New tasks are notified: nothing else here can count them. A call that a signal
+     * interrupts before it is looked at fails with EINTR, so that it is the last resort. */
+    bool tasks_notified;
     /* false: what would be notified only to be recorded is not; what the supervisor
      * decides or denies still is. */
     bool record;

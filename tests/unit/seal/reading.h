@@ -135,6 +135,10 @@ static inline uint32_t reading_treated(struct sp_call_treatment t,
         if (f->signals_scoped)
             return SECCOMP_RET_ALLOW;
         break;
+    case SP_TREAT_TASK:
+        if (!f->tasks_notified)
+            return SECCOMP_RET_ALLOW;
+        break;
     case SP_TREAT_SURFACE:
         if (f->trace_only)
             return SECCOMP_RET_ALLOW;
@@ -183,14 +187,16 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
         return f->listener ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | ENOSYS;
     bool opens = row->guard == SP_GUARD_OPEN || row->guard == SP_GUARD_OPENAT;
     bool every_open = opens && f->reads_notified;
-    if (!every_open && !reading_meant(row->guard, data->args, f->devices_scoped))
+    bool every_task = row->guard == SP_GUARD_CLONE && f->tasks_notified;
+    if (!every_open && !every_task &&
+        !reading_meant(row->guard, data->args, f->devices_scoped))
         return SECCOMP_RET_ALLOW;
     return reading_treated(f->network_denied ? row->network_denied : row->network_open,
                            f);
 }
 
 /* The combination of features with this number; all of them are tried. */
-#define READING_FEATURES 256u
+#define READING_FEATURES 512u
 static inline struct sp_filter_features reading_features(unsigned number)
 {
     return (struct sp_filter_features){
@@ -201,6 +207,7 @@ static inline struct sp_filter_features reading_features(unsigned number)
         .reads_notified = number & 16,
         .record = number & 32,
         .listener = number & 64,
+        .tasks_notified = number & 256,
         .arch = number & 128 ? SP_ARCH_AARCH64 : SP_ARCH_X86_64,
     };
 }

@@ -309,7 +309,7 @@ static void run_all_filters(const void *argument)
 {
     (void)argument;
     confined_drop();
-    for (unsigned number = 0; number < 64; number++) {
+    for (unsigned number = 0; number < 128; number++) {
         struct sp_filter_features features = {
             .network_denied = number & 1,
             .trace_only = number & 2,
@@ -317,6 +317,7 @@ static void run_all_filters(const void *argument)
             .devices_scoped = number & 8,
             .reads_notified = number & 16,
             .record = number & 32,
+            .tasks_notified = number & 64,
             .listener = true,
         };
         struct sp_filter filter;

@@ -17,6 +17,7 @@ enum policy {
     OLD,      /* no-network on a kernel whose Landlock scopes nothing */
     QUIET,    /* no-network, nobody wants the record */
     READS,    /* no-network, files = "all" */
+    TASKS,    /* no-network, new tasks are counted by the supervisor */
     BARE,     /* trace-only without a listener */
     BARE_NET, /* no-network without a listener */
 };
@@ -41,6 +42,12 @@ static const struct sp_filter_features policies[] = {
                .signals_scoped = true,
                .devices_scoped = true,
                .reads_notified = true,
+               .record = true,
+               .listener = true},
+    [TASKS] = {.network_denied = true,
+               .signals_scoped = true,
+               .devices_scoped = true,
+               .tasks_notified = true,
                .record = true,
                .listener = true},
     [BARE] = {.trace_only = true, .signals_scoped = true, .devices_scoped = true},
@@ -135,6 +142,10 @@ static const struct row {
     {NONET, "clone", {0x20011},               NOTIFY, "CLONE_NEWNS"},
     {NONET, "clone", {0x800011},              NOTIFY, "CLONE_UNTRACED"},
     {NONET, "clone", {0x2011},                NOTIFY, "CLONE_PTRACE"},
+    {TASKS, "fork", {0},                      NOTIFY, "counted"},
+    {TASKS, "vfork", {0},                     NOTIFY, "counted"},
+    {TASKS, "clone", {0x3d0f00},              NOTIFY, "a thread is counted too"},
+    {TASKS, "clone", {0x01200011},            NOTIFY, "counted"},
     {BARE,  "clone", {0x10000011},            REFUSE(EPERM), "denied under every policy"},
     {NONET, "clone3", {0},                    REFUSE(ENOSYS), "flags in memory; libc uses clone"},
     {NONET, "unshare", {0x400},               ALLOW,  "CLONE_FILES"},

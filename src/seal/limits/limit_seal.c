@@ -1,0 +1,34 @@
+#include "seal/limits/limit_seal.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+void sp_limits_seal_add(struct sp_limits_seal *seal, int resource, uint64_t soft,
+                        uint64_t hard)
+{
+    SP_BUG_ON(seal->rlimits_count == SP_RLIMITS_MAX);
+    seal->rlimits[seal->rlimits_count].resource = resource;
+    seal->rlimits[seal->rlimits_count].value = (struct rlimit){soft, hard};
+    seal->rlimits_count++;
+}
+
+int sp_limits_enter(const struct sp_limits_seal *seal)
+{
+    /* By `tasks`, not `cgroup.procs`: one thread that moves itself needs no lock of the whole
+     * machine, which takes milliseconds. */
+    for (unsigned i = 0; i < SP_GROUPS_MAX; i++)
+        if (seal->tasks[i] >= 0 && write(seal->tasks[i], "0", 1) != 1)
+            return -errno;
+    return seal->own_namespace ? sp_user_namespace_enter(&seal->space) : 0;
+}
+
+int sp_limits_apply(const struct sp_limits_seal *seal)
+{
+    for (unsigned i = 0; i < seal->rlimits_count; i++)
+        if (setrlimit((__rlimit_resource_t)seal->rlimits[i].resource,
+                      &seal->rlimits[i].value) != 0)
+            return -errno;
+    return 0;
+}

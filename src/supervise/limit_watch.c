@@ -1,0 +1,394 @@
+#include "supervise/limit_watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/json.h"
+#include "supervise/record.h"
+
+#define LOOK_MIN_NS 5000000u
+#define LOOK_MAX_NS 100000000u
+/* Faster than any processor can fill memory, or a disk. */
+#define FILL_BYTES_PER_NS 10u
+#define NAMELESS_NS       100000000u
+/* A look may take this part of the time. */
+#define SHARE_OF_TIME 20u
+
+/* What sets it, beside policies. */
+static const char *const options[SP_LIMIT_COUNT] = {
+    [SP_LIMIT_WALL] = "--timeout",
+    [SP_LIMIT_CPU] = "--cpu",
+    [SP_LIMIT_MEMORY] = "--memory",
+    [SP_LIMIT_PROCESSES] = "--processes",
+    [SP_LIMIT_OPEN_FILES] = "--open-files",
+    [SP_LIMIT_FILE_SIZE] = "--file-size",
+    [SP_LIMIT_DISK] = "--disk",
+    [SP_LIMIT_OUTPUT] = "--max-output",
+    [SP_LIMIT_TRACE] = "--max-trace",
+};
+
+static const char *const says[SP_LIMIT_COUNT] = {
+    [SP_LIMIT_WALL] = "the run had taken %s",
+    [SP_LIMIT_CPU] = "its processes had used %s",
+    [SP_LIMIT_MEMORY] = "its processes used %s",
+    [SP_LIMIT_PROCESSES] = "there were %s processes and threads",
+    [SP_LIMIT_OPEN_FILES] = "a process had %s files open",
+    [SP_LIMIT_FILE_SIZE] = "a file was to be larger than %s",
+    [SP_LIMIT_DISK] = "its files had grown by %s",
+    [SP_LIMIT_OUTPUT] = "it had printed %s",
+    [SP_LIMIT_TRACE] = "the trace had %s",
+};
+
+static uint64_t value_of(const struct sp_limit_watch *w, enum sp_limit limit)
+{
+    return w->plan->limits.value[limit];
+}
+
+static bool held_by(const struct sp_limit_watch *w, enum sp_limit limit,
+                    enum sp_limit_means means)
+{
+    return sp_limit_plan_has(w->plan, limit, means);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* ---- telling ---------------------------------------------------------------------------------- */
+
+/* "the memory limit of 64 MiB was reached: its processes used 70 MiB" */
+void sp_limits_sentence(const struct sp_limit_watch *w, enum sp_limit limit, char *to,
+                        size_t size)
+{
+    char name[32];
+    char value[40];
+    char measured[40];
+    char seen[120];
+    snprintf(name, sizeof name, "%s", sp_limit_name(limit));
+    for (char *p = name; *p != '\0'; p++)
+        *p = *p == '_' ? ' ' : *p;
+    sp_limit_text(limit, value_of(w, limit), value, sizeof value);
+    sp_limit_text(limit, w->measured[limit], measured, sizeof measured);
+    snprintf(seen, sizeof seen, says[limit], measured);
+    snprintf(to, size, "the %s limit of %s was reached: %s", name, value, seen);
+}
+
+static const char *const suffixes[] = {
+    [SP_LIMIT_NS] = "_ns", [SP_LIMIT_BYTES] = "_bytes", [SP_LIMIT_NUMBER] = ""};
+
+static void tell_event(struct sp_supervisor *s, enum sp_limit limit)
+{
+    const struct sp_limit_watch *w = &s->limits;
+    const char *suffix = suffixes[sp_limit_unit(limit)];
+    char key[24];
+    sp_trace_begin(s->writer, SP_KIND_LIMIT, SP_LAYER_SUPERVISOR, sp_supervisor_t(s),
+                   s->guest.pid, s->guest.pid);
+    sp_trace_string(s->writer, "limit", sp_limit_name(limit));
+    snprintf(key, sizeof key, "value%s", suffix);
+    sp_trace_uint(s->writer, key, value_of(w, limit));
+    snprintf(key, sizeof key, "measured%s", suffix);
+    sp_trace_uint(s->writer, key, w->measured[limit]);
+    if (w->by_claim[limit])
+        sp_trace_bool(s->writer, "claim", true);
+    sp_trace_end(s->writer);
+}
+
+/* Which rule it was, where it stands, and how it is set otherwise. */
+static void rule_members(const struct sp_supervisor *s, enum sp_limit limit,
+                         struct sp_buffer *members)
+{
+    const struct sp_policy_limit *written = &s->policy->limits[limit];
+    const char *name = sp_limit_name(limit);
+    char text[240];
+    snprintf(text, sizeof text, "limits.%s", name);
+    sp_member_text(members, "rule", text);
+    if (written->value != s->limits.plan->asked.value[limit]) {
+        snprintf(text, sizeof text, "%s, or limits= in Python, with a larger value",
+                 options[limit]);
+    } else {
+        char source[200];
+        snprintf(source, sizeof source, "%.180s:%u",
+                 sp_policy_text(s->policy, written->spot.source), written->spot.line);
+        sp_member_text(members, "source", source);
+        snprintf(text, sizeof text, "a larger %s in the policy, or %s", name,
+                 options[limit]);
+    }
+    sp_member_text(members, "hint", text);
+}
+
+static void tell(struct sp_supervisor *s, enum sp_limit limit)
+{
+    struct sp_limit_watch *w = &s->limits;
+    struct sp_buffer members;
+    struct sp_buffer key;
+    char message[256];
+    const char *name = sp_limit_name(limit);
+    tell_event(s, limit);
+    sp_limits_sentence(w, limit, message, sizeof message);
+    sp_buffer_init(&members, 8192);
+    sp_buffer_init(&key, 64);
+    sp_buffer_text(&key, name);
+    sp_member_text(&members, "category", "limits");
+    sp_member_text(&members, "operation", name);
+    sp_member_text(&members, "target", "the run");
+    sp_member_text(&members, "action", sp_limit_ends(limit) ? "stop" : "deny");
+    sp_member_text(&members, "message", message);
+    rule_members(s, limit, &members);
+    if (w->by_claim[limit])
+        sp_buffer_text(&members, ",\"claim\":true");
+    sp_violations_add(&s->violations, s->writer, SP_LAYER_SUPERVISOR,
+                      sp_supervisor_t(s), s->guest.pid, s->guest.pid, &key, &members);
+    sp_buffer_release(&members);
+    sp_buffer_release(&key);
+}
+
+/* Once it was told, it stays as it was told. */
+static void measure(struct sp_limit_watch *w, enum sp_limit limit, uint64_t measured)
+{
+    if (!w->reached[limit] && measured > w->measured[limit])
+        w->measured[limit] = measured;
+}
+
+void sp_limits_reach(struct sp_supervisor *s, enum sp_limit limit, uint64_t measured,
+                     bool claim)
+{
+    struct sp_limit_watch *w = &s->limits;
+    measure(w, limit, measured);
+    if (sp_limit_ends(limit) && !sp_limits_ended(w) && !claim)
+        w->ended_by = limit;
+    if (w->reached[limit])
+        return;
+    w->reached[limit] = true;
+    w->by_claim[limit] = claim;
+    if (s->phase >= SP_PHASE_RUNNING)
+        tell(s, limit);
+}
+
+/* ---- looking ------------------------------------------------------------------------------- */
+
+static bool samples(const struct sp_limit_watch *w, enum sp_limit limit)
+{
+    return held_by(w, limit, SP_BY_SAMPLING);
+}
+
+void sp_limits_open(struct sp_supervisor *s, const struct sp_limit_plan *plan)
+{
+    struct sp_limit_watch *w = &s->limits;
+    cpu_set_t set;
+    w->plan = plan;
+    w->ended_by = SP_LIMIT_COUNT;
+    w->look_ns = UINT64_MAX;
+    w->usage.children = -1;
+    w->looks = samples(w, SP_LIMIT_CPU) || samples(w, SP_LIMIT_MEMORY) ||
+               samples(w, SP_LIMIT_DISK) ||
+               held_by(w, SP_LIMIT_PROCESSES, SP_BY_LISTENER) ||
+               held_by(w, SP_LIMIT_PROCESSES, SP_BY_NAMESPACE);
+    if (!w->looks)
+        return;
+    sp_usage_init(&w->usage);
+    w->processors =
+        sched_getaffinity(0, sizeof set, &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+    if (samples(w, SP_LIMIT_CPU) || samples(w, SP_LIMIT_MEMORY) ||
+        samples(w, SP_LIMIT_DISK))
+        w->look_ns = sp_clock_ns() + LOOK_MIN_NS;
+}
+
+void sp_limits_close(struct sp_supervisor *s)
+{
+    if (s->limits.looks)
+        sp_usage_release(&s->limits.usage);
+}
+
+void sp_limits_process(struct sp_supervisor *s, pid_t pid)
+{
+    if (s->limits.looks)
+        sp_usage_note(&s->limits.usage, pid);
+}
+
+/* How long it takes at least until `used` has become `value`, at so much a nanosecond on each
+ * processor. */
+static uint64_t time_to(uint64_t used, uint64_t value, uint64_t speed)
+{
+    return used < value ? (value - used) / speed : 0;
+}
+
+static uint64_t look_at_cpu(struct sp_supervisor *s)
+{
+    struct sp_limit_watch *w = &s->limits;
+    uint64_t value = value_of(w, SP_LIMIT_CPU);
+    measure(w, SP_LIMIT_CPU, w->usage.cpu_ns);
+    if (w->usage.cpu_ns >= value)
+        sp_limits_reach(s, SP_LIMIT_CPU, w->usage.cpu_ns, false);
+    return time_to(w->usage.cpu_ns, value, w->processors);
+}
+
+static void look_at_files(struct sp_supervisor *s, uint64_t now_ns)
+{
+    struct sp_limit_watch *w = &s->limits;
+    sp_files_grown(&s->files, &w->named, &w->named_memory);
+    if (now_ns < w->nameless_ns)
+        return;
+    uint64_t from = sp_clock_ns();
+    sp_usage_nameless(&w->usage, &w->nameless_memory, &w->nameless_disk);
+    bool some = w->nameless_memory + w->nameless_disk > 0;
+    w->nameless_ns =
+        now_ns + (some ? 0 : NAMELESS_NS) + (sp_clock_ns() - from) * SHARE_OF_TIME;
+}
+
+/* The sum of what each has in memory is never less than what they use together: only when it
+ * is above the limit are shares asked for, and again when it has grown by what was left, or after
+ * a while, since shared pages become their own when they are written to. */
+static uint64_t memory_used(struct sp_limit_watch *w, uint64_t now_ns, uint64_t value)
+{
+    uint64_t resident = w->usage.resident;
+    uint64_t in_files = w->nameless_memory + w->named_memory;
+    if (resident + in_files < value) {
+        w->share_ns = 0;
+        return resident + in_files;
+    }
+    bool grown = resident > w->share_resident &&
+                 resident - w->share_resident + w->share >= value;
+    if (now_ns >= w->share_ns || (grown && now_ns + LOOK_MAX_NS >= w->share_ns)) {
+        uint64_t from = sp_clock_ns();
+        struct sp_usage_memory used = sp_usage_memory(&w->usage);
+        /* A file in memory shows as shared memory where it is mapped. */
+        w->share = used.own + (used.shared > in_files ? used.shared : in_files);
+        w->share_resident = resident;
+        w->share_ns = now_ns + (sp_clock_ns() - from) * SHARE_OF_TIME;
+    }
+    return w->share;
+}
+
+static uint64_t look_at_memory(struct sp_supervisor *s, uint64_t now_ns)
+{
+    struct sp_limit_watch *w = &s->limits;
+    uint64_t value = value_of(w, SP_LIMIT_MEMORY);
+    uint64_t used = memory_used(w, now_ns, value);
+    measure(w, SP_LIMIT_MEMORY, used);
+    if (used >= value)
+        sp_limits_reach(s, SP_LIMIT_MEMORY, used, false);
+    return time_to(used, value, FILL_BYTES_PER_NS * w->processors);
+}
+
+static uint64_t look_at_disk(struct sp_supervisor *s)
+{
+    struct sp_limit_watch *w = &s->limits;
+    uint64_t value = value_of(w, SP_LIMIT_DISK);
+    uint64_t used = w->named + w->nameless_disk;
+    measure(w, SP_LIMIT_DISK, used);
+    if (used >= value)
+        sp_limits_reach(s, SP_LIMIT_DISK, used, false);
+    return time_to(used, value, FILL_BYTES_PER_NS);
+}
+
+void sp_limits_look(struct sp_supervisor *s, uint64_t now_ns)
+{
+    struct sp_limit_watch *w = &s->limits;
+    if (now_ns < w->look_ns)
+        return;
+    uint64_t next = LOOK_MAX_NS;
+    sp_usage_look(&w->usage, now_ns);
+    if (samples(w, SP_LIMIT_MEMORY) || samples(w, SP_LIMIT_DISK))
+        look_at_files(s, now_ns);
+    if (samples(w, SP_LIMIT_CPU))
+        next = least(next, look_at_cpu(s));
+    if (samples(w, SP_LIMIT_MEMORY))
+        next = least(next, look_at_memory(s, now_ns));
+    if (samples(w, SP_LIMIT_DISK))
+        next = least(next, look_at_disk(s));
+    uint64_t end = sp_clock_ns();
+    uint64_t rest = (end - now_ns) * SHARE_OF_TIME;
+    next = next > LOOK_MIN_NS ? next : LOOK_MIN_NS;
+    w->look_ns = end + (next > rest ? next : least(rest, LOOK_MAX_NS));
+    if (w->usage.beyond && s->failure.code == 0)
+        (void)sp_fail(&s->failure, SP_E_HOST,
+                      "the run has more than %u processes: its limits cannot be held",
+                      SP_USAGE_PROCESSES_MAX);
+}
+
+static void look_at_group(struct sp_supervisor *s, enum sp_limit limit,
+                          enum sp_cgroup_controller controller)
+{
+    struct sp_limit_watch *w = &s->limits;
+    const struct sp_cgroup *group = &w->plan->groups[controller];
+    if (!held_by(w, limit, SP_BY_CGROUP) || w->reached[limit])
+        return;
+    if (sp_cgroup_hits(group) == 0)
+        return;
+    /* It never holds more than its limit: what was asked for beyond is not told. */
+    uint64_t peak = sp_cgroup_peak(group);
+    uint64_t value = value_of(w, limit);
+    sp_limits_reach(s, limit, peak > value ? peak : value, false);
+}
+
+/* EAGAIN has other causes too. The one that was refused is not there, nor is, when it died of it,
+ * the one that asked. */
+bool sp_limits_fits(const struct sp_limit_watch *w, enum sp_limit limit)
+{
+    return limit != SP_LIMIT_PROCESSES || w->reached[limit] ||
+           w->measured[limit] + 1 >= value_of(w, limit);
+}
+
+static void look_at_claims(struct sp_supervisor *s)
+{
+    struct sp_limit_watch *w = &s->limits;
+    for (int i = 0; i < SP_LIMIT_COUNT; i++) {
+        enum sp_limit limit = (enum sp_limit)i;
+        uint64_t value = value_of(w, limit);
+        bool kept = w->measured[i] != 0 && limit != SP_LIMIT_PROCESSES;
+        if (w->claimed[i] && !w->reached[i] && sp_limits_fits(w, limit))
+            sp_limits_reach(s, limit, kept ? w->measured[i] : value, true);
+    }
+}
+
+void sp_limits_keep_up(struct sp_supervisor *s)
+{
+    struct sp_limit_watch *w = &s->limits;
+    look_at_group(s, SP_LIMIT_MEMORY, SP_CGROUP_MEMORY);
+    look_at_group(s, SP_LIMIT_PROCESSES, SP_CGROUP_PIDS);
+    if (held_by(w, SP_LIMIT_PROCESSES, SP_BY_NAMESPACE) &&
+        !w->reached[SP_LIMIT_PROCESSES]) {
+        sp_usage_look(&w->usage, sp_clock_ns());
+        measure(w, SP_LIMIT_PROCESSES, w->usage.tasks);
+        if (w->usage.tasks >= value_of(w, SP_LIMIT_PROCESSES))
+            sp_limits_reach(s, SP_LIMIT_PROCESSES, w->usage.tasks, false);
+    }
+    uint64_t size = value_of(w, SP_LIMIT_FILE_SIZE);
+    if (size != 0 && !w->reached[SP_LIMIT_FILE_SIZE] &&
+        sp_files_reached(&s->files, size))
+        sp_limits_reach(s, SP_LIMIT_FILE_SIZE, size, false);
+    look_at_claims(s);
+    if (w->plan->asked.value[SP_LIMIT_TRACE] != 0 && sp_trace_capped(s->writer))
+        sp_limits_reach(s, SP_LIMIT_TRACE, sp_trace_bytes(s->writer), false);
+}
+
+size_t sp_limits_print(struct sp_supervisor *s, size_t size)
+{
+    struct sp_limit_watch *w = &s->limits;
+    uint64_t value = value_of(w, SP_LIMIT_OUTPUT);
+    uint64_t left = value > w->printed ? value - w->printed : 0;
+    w->printed += size;
+    if (value == 0)
+        return size;
+    measure(w, SP_LIMIT_OUTPUT, w->printed);
+    if (w->printed > value)
+        sp_limits_reach(s, SP_LIMIT_OUTPUT, w->printed, false);
+    return size < left ? size : (size_t)left;
+}
+
+/* A program that came to its own end did so within its limits. */
+void sp_limits_finish(struct sp_supervisor *s)
+{
+    struct sp_limit_watch *w = &s->limits;
+    if (samples(w, SP_LIMIT_CPU)) {
+        sp_usage_look(&w->usage, sp_clock_ns());
+        measure(w, SP_LIMIT_CPU, w->usage.cpu_ns);
+    }
+    sp_limits_keep_up(s);
+}
