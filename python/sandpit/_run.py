@@ -238,6 +238,7 @@ def start(
     args: Iterable[StrPath] = (),
     module: bool = False,
     policy: StrPath | None = None,
+    observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
     cwd: StrPath | None = None,
@@ -282,6 +283,7 @@ def start(
     options = check_options(
         args=args,
         policy=policy,
+        observe=observe,
         timeout=timeout,
         limits=limits,
         calls=calls,
@@ -311,6 +313,7 @@ def run(
     args: Iterable[StrPath] = (),
     module: bool = False,
     policy: StrPath | None = None,
+    observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
     cwd: StrPath | None = None,
@@ -336,6 +339,7 @@ def run(
         that is read from `stdin`.
     args : the program's own arguments.
     policy : name of the policy; None means the default one.
+    observe : record what the policy's rules would deny, and deny none of it.
     stdin : what the program reads: text, bytes, an open file or its descriptor. None
         is an empty input.
     env : the environment of the program; None hands down the caller's.
@@ -384,6 +388,7 @@ def run(
         args=args,
         module=module,
         policy=policy,
+        observe=observe,
         stdin=stdin,
         env=env,
         cwd=cwd,
@@ -404,6 +409,7 @@ def start_string(
     *,
     args: Iterable[StrPath] = (),
     policy: StrPath | None = None,
+    observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
     cwd: StrPath | None = None,
@@ -433,6 +439,7 @@ def start_string(
     options = check_options(
         args=args,
         policy=policy,
+        observe=observe,
         timeout=timeout,
         limits=limits,
         calls=calls,
@@ -455,6 +462,7 @@ def run_string(
     *,
     args: Iterable[StrPath] = (),
     policy: StrPath | None = None,
+    observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
     cwd: StrPath | None = None,
@@ -499,6 +507,7 @@ def run_string(
         code,
         args=args,
         policy=policy,
+        observe=observe,
         stdin=stdin,
         env=env,
         cwd=cwd,

@@ -28,6 +28,7 @@ class Options:
 
     args: tuple[str, ...]
     policy: str | None
+    observe: bool
     limits: dict[str, str | float]
     calls: str
     trace: str | None
@@ -44,6 +45,7 @@ def check_options(
     *,
     args: Iterable[StrPath],
     policy: StrPath | None,
+    observe: bool,
     timeout: float | None,
     limits: Mapping[str, str | float] | None,
     calls: str,
@@ -60,11 +62,13 @@ def check_options(
         raise TypeError("trace must be a path, None or False, not True")
     if calls not in _CALLS:
         raise ValueError(f"calls must be one of {', '.join(_CALLS)}, not {calls!r}")
-    if not isinstance(capture, bool):
-        raise TypeError(f"capture must be a bool, not {_kind(capture)}")
+    for name, flag in (("capture", capture), ("observe", observe)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} must be a bool, not {_kind(flag)}")
     return Options(
         args=check_args(args),
         policy=None if policy is None else check_path("policy", policy),
+        observe=observe,
         limits=_check_limits(limits, _check_timeout(timeout)),
         calls=calls,
         trace=os.path.abspath(check_path("trace", trace)) if trace else None,
@@ -87,6 +91,7 @@ def build_spec(
         "program": {"kind": kind, "value": _wire(program)},
         "args": [_wire(arg) for arg in options.args],
         "policy": None if options.policy is None else _wire(options.policy),
+        "observe": options.observe,
         "limits": dict(options.limits),
         "calls": options.calls,
         "trace": None if trace is None else _wire(trace),

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define MESSAGE_BYTES 1536
+#define MESSAGE_BYTES 1920
 
 /* Of this thread's last denied lookup. On the heap, made when first needed: every thread of
  * every program pays for what is thread-local here. */

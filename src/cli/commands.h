@@ -45,6 +45,7 @@ struct sp_run_options {
     bool json;
     bool quiet;
     bool fail_on_violation;
+    bool observe;
     struct sp_texts allow_degraded; /* layers' names, each a known one */
     bool debug;
     int color; /* enum sp_color_when */

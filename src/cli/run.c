@@ -133,7 +133,7 @@ int sp_cli_run(const void *values, int argc, char **argv)
     struct sp_run_request request = {
         .python_options = options->python_options.items,
         .python_options_count = options->python_options.count,
-        .policy = {.name = options->policy},
+        .policy = {.name = options->policy, .observe = options->observe},
         .limits = options->limits,
         .calls_given = options->calls >= 0,
         .calls = (enum sp_calls_level)options->calls,

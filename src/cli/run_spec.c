@@ -248,6 +248,7 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
     rq->python_options = (const char *const *)options;
     rq->calls_given = calls >= 0;
     rq->calls = (enum sp_calls_level)calls;
+    rq->policy.observe = json_is_true(json_object_get(spec, "observe"));
     rq->capture = json_is_true(json_object_get(spec, "capture"));
     rq->capture_max = capture_max > 0 ? (uint64_t)capture_max : SP_CAPTURE_MAX;
     return code;

@@ -59,13 +59,17 @@ static void print_plain(const char *text)
 }
 
 /* The sentence; what would allow it, with which it ends, on a line of its own. */
-static void print_sentence(struct text message, struct text hint, const struct tint *t)
+static void print_sentence(const char *at, size_t size, const struct tint *t)
 {
+    struct text message = member(at, size, "\"message\":\"");
+    struct text hint = member(at, size, "\"hint\":\"");
+    struct text action = member(at, size, "\"action\":\"");
+    bool observed = action.size == 7 && memcmp(action.data, "observe", 7) == 0;
     size_t tail = hint.size + 2;
     if (message.size > tail &&
         memcmp(message.data + message.size - hint.size, hint.data, hint.size) == 0)
         message.size -= tail;
-    fprintf(stderr, "  %sdenied%s ", t->red, t->plain);
+    fprintf(stderr, "  %s%s%s ", t->red, observed ? "observed" : "denied", t->plain);
     print_text(message);
     fprintf(stderr, "\n         %s", t->dim);
     print_text(hint);
@@ -100,8 +104,7 @@ static void print_violations(const struct sp_outcome *o, const struct tint *t)
         const char *next = object_end(at, end);
         size_t size = (size_t)(next - at);
         if (shown < VIOLATIONS_SHOWN) {
-            print_sentence(member(at, size, "\"message\":\""),
-                           member(at, size, "\"hint\":\""), t);
+            print_sentence(at, size, t);
             shown++;
         } else {
             more++;
@@ -149,7 +152,8 @@ void sp_summary_print(const struct sp_run *run, const struct sp_outcome *o, bool
     if (o->violation_count == 0)
         fputs(", nothing denied\n", stderr);
     else
-        fprintf(stderr, ", %s%u denied%s\n", t->red, o->violation_count, t->plain);
+        fprintf(stderr, ", %s%u %s%s\n", t->red, o->violation_count,
+                run->opened != NULL ? "observed or denied" : "denied", t->plain);
     print_counts(run);
     if (o->violation_count > 0)
         print_violations(o, t);

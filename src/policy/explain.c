@@ -4,6 +4,8 @@
 
 #include "policy/policy.h"
 
+#define SHOWN_BYTES 320 /* of a target, its end included */
+
 static const char always[] =
     "nothing allows this: it would reach outside the run or blind its record";
 
@@ -44,14 +46,36 @@ static void hint(const struct sp_verdict *v, const char *operation, const char *
     }
 }
 
+/* A long target without its middle, so that the rule is not what is cut off. Characters stay
+ * whole. */
+static void shorten(const char *target, char to[SHOWN_BYTES])
+{
+    size_t size = strlen(target);
+    if (size < SHOWN_BYTES) {
+        memcpy(to, target, size + 1);
+        return;
+    }
+    size_t head = SHOWN_BYTES / 2 - 2;
+    size_t tail = size - (SHOWN_BYTES / 2 - 2);
+    while (head > 0 && (target[head] & 0xc0) == 0x80)
+        head--;
+    while (tail < size && (target[tail] & 0xc0) == 0x80)
+        tail++;
+    memcpy(to, target, head);
+    memcpy(to + head, "...", 3);
+    memcpy(to + head + 3, target + tail, size - tail + 1);
+}
+
 void sp_policy_explain(const struct sp_policy *p, const struct sp_verdict *v,
                        const char *operation, const char *target,
                        struct sp_explanation *ret_explanation)
 {
     struct sp_explanation *e = ret_explanation;
+    char shown[SHOWN_BYTES];
+    shorten(target, shown);
     if (!v->by_rule) {
         snprintf(e->message, sizeof e->message, "%s %s is denied under every policy",
-                 operation, target);
+                 operation, shown);
         snprintf(e->hint, sizeof e->hint, "%s", always);
         return;
     }
@@ -61,7 +85,8 @@ void sp_policy_explain(const struct sp_policy *p, const struct sp_verdict *v,
     else if (v->source[0] != '\0')
         snprintf(place, sizeof place, ", %s", v->source);
     snprintf(e->message, sizeof e->message,
-             "%s %s is denied by policy '%s' (rule %s%s)", operation, target,
-             sp_policy_text(p, p->name), v->rule, place);
+             "%s %s %s denied by policy '%.200s' (rule %s%s)", operation, shown,
+             sp_policy_observes(p) ? "would be" : "is", sp_policy_text(p, p->name),
+             v->rule, place);
     hint(v, operation, target, e->hint, sizeof e->hint);
 }

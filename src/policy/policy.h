@@ -224,6 +224,10 @@ struct sp_verdict sp_policy_fork(const struct sp_policy *p);
 /* A variable that the guest may inherit. */
 struct sp_verdict sp_policy_variable(const struct sp_policy *p, const char *name);
 
+/* The same without its rules: it denies nothing but what holds always. The caller frees it. */
+int sp_policy_opened(const struct sp_policy *p, struct sp_policy **ret_policy,
+                     struct sp_error *reterr) SP_MUST_CHECK;
+
 /* ---- by name ---------------------------------------------------------------------------------- */
 
 /* Built-in policies. find: NULL if unknown. */
@@ -233,7 +237,7 @@ const struct sp_policy *sp_policy_builtin_at(size_t index); /* NULL past the end
 /* The sentence for a denial and what would allow it; both cut to their sizes. `operation` is
  * "import", "connect" ...; `target` the module or address, as it was tried. */
 struct sp_explanation {
-    char message[512];
+    char message[1024];
     char hint[256];
 };
 void sp_policy_explain(const struct sp_policy *p, const struct sp_verdict *v,

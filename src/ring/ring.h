@@ -191,7 +191,7 @@ struct sp_ring_slot {
  * call, so that a refusal which nobody looked at does not explain a later error; and for
  * SP_DENIED_AGE_NS at the most. */
 #define SP_DENIED_MAX 16u /* threads at once; the oldest goes */
-#define SP_SENTENCE_BYTES 1536u
+#define SP_SENTENCE_BYTES 1920u
 #define SP_DENIED_AGE_NS 5000000000u
 
 struct sp_ring_denied {

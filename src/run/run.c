@@ -182,6 +182,8 @@ static int bind_policy(struct sp_run *run, struct sp_error *reterr)
                               variable(rq->environment, "PATH"), &run->places, reterr);
     if (code == 0)
         code = sp_policy_bind(run->written, &run->places.places, &run->policy, reterr);
+    if (code == 0 && sp_policy_observes(run->policy))
+        code = sp_policy_opened(run->policy, &run->opened, reterr);
     return code;
 }
 
@@ -268,9 +270,10 @@ static void release(struct sp_run *run)
     sp_trace_file_release(&run->trace);
     sp_command_release(&run->command);
     sp_buffer_release(&run->config);
+    free(run->opened);
     free(run->policy);
     free(run->written);
-    run->policy = run->written = NULL;
+    run->opened = run->policy = run->written = NULL;
     if (run->tmp[0] != '\0')
         sp_private_folder_remove(run->tmp);
 }
@@ -370,7 +373,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                                .size_ignored = inherited->size_ignored};
     int abi = run->plan.host.landlock_abi;
     const struct sp_supervision supervision = {
-        .policy = run->policy,
+        .policy = run->opened != NULL ? run->opened : run->policy,
+        .observed = run->opened != NULL ? run->policy : NULL,
         .writable = run->plan.writable,
         .writable_count = run->plan.writable_count,
         .network_closed = run->plan.reach == SP_REACH_CLOSED,

@@ -61,6 +61,7 @@ struct sp_run {
     const struct sp_run_request *request;
     struct sp_policy *written; /* the policy before it was bound to the run */
     struct sp_policy *policy;
+    struct sp_policy *opened; /* in force where `policy` is only observed, else NULL */
     bool policy_given;
     struct sp_run_places places;
     char tmp[PATH_MAX]; /* the private folder, "": none */

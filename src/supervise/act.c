@@ -62,6 +62,16 @@ bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act,
     return true;
 }
 
+void sp_lane_mark(const struct sp_lane *lane, struct sp_lane_mark *ret_mark)
+{
+    memcpy(ret_mark->taken, lane->taken, sizeof lane->taken);
+}
+
+void sp_lane_back(struct sp_lane *lane, const struct sp_lane_mark *mark)
+{
+    memcpy(lane->taken, mark->taken, sizeof lane->taken);
+}
+
 bool sp_lane_lookup_end(struct sp_lane *lane, pid_t tid, uint64_t slot,
                         struct sp_claim *ret_claim)
 {

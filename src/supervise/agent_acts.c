@@ -183,6 +183,9 @@ static struct sp_answer ask(struct sp_act_call *call)
     struct sp_place place;
     if (lane == NULL || !sp_lane_question(lane, &kind, &claim))
         return SP_REFUSE(EINVAL);
+    /* What reaches the kernel is observed there. */
+    if (call->s->observed != NULL && kind != SP_KIND_IMPORT)
+        return SP_RETURN(0);
     struct sp_denial denial = {.target = target, .layer = SP_LAYER_PYTHON};
     if (!judge(call, kind, &claim, &denial, target))
         return SP_RETURN(0);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "supervise/observe.h"
 #include "supervise/supervisor.h"
 
 /* As the agent sends it (src/agent/channel.h). */
@@ -98,7 +99,7 @@ bool sp_channel_take(struct sp_supervisor *s)
         .s = s, .n = &n_call, .process = sp_notify_process(s, pid)};
     if (call.process == NULL)
         return true;
-    struct sp_answer answer = sp_act_agent(&call);
+    struct sp_answer answer = sp_observe(&call, sp_act_agent);
     bool gives = answer.kind == SP_ANSWER_GIVE;
     int64_t value = answer.kind == SP_ANSWER_REFUSE ? -answer.value : answer.value;
     if (answer_to >= 0)

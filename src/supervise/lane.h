@@ -80,6 +80,13 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w);
 bool sp_lane_act(struct sp_lane *lane, pid_t tid, enum sp_act act,
                  struct sp_claim *ret_claim);
 
+/* Which announcements were taken so far, and back to that: for a call that is decided twice. */
+struct sp_lane_mark {
+    uint32_t taken[SP_SLOTS];
+};
+void sp_lane_mark(const struct sp_lane *lane, struct sp_lane_mark *ret_mark);
+void sp_lane_back(struct sp_lane *lane, const struct sp_lane_mark *mark);
+
 /* The lookup in slot `slot` is over (SP_CALL_LOOKUP): its claim, once. False when the slot
  * holds none of that thread. */
 bool sp_lane_lookup_end(struct sp_lane *lane, pid_t tid, uint64_t slot,

@@ -495,6 +495,7 @@ static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
 {
     *s = (struct sp_supervisor){.is = is,
                                 .policy = is->policy,
+                                .observed = is->observed,
                                 .writer = is->writer,
                                 .epoll = -1,
                                 .signal_fd = -1,

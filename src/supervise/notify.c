@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ring/ring.h"
+#include "supervise/observe.h"
 #include "supervise/record.h"
 #include "supervise/sentence.h"
 #include "sys/guest.h"
@@ -245,7 +246,7 @@ bool sp_notify(struct sp_supervisor *s)
     }
     if (n.data.nr != SP_CALL_NR)
         sp_exec_check(s, call.process);
-    struct sp_answer decided = decider(n.data.nr)(&call);
+    struct sp_answer decided = sp_observe(&call, decider(n.data.nr));
     if (s->is->debug)
         debug(&call, &decided);
     if (s->stopped) /* it never returns: the tree is about to be killed */

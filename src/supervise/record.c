@@ -190,9 +190,10 @@ struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
 }
 
 /* A violation ends the run where the policy says so; what is only observed does not. */
-static bool stops(const struct sp_supervisor *s, const struct sp_denial *denial)
+static bool stops(const struct sp_supervisor *s, const struct sp_denial *denial,
+                  bool observed)
 {
-    return !denial->verdict.expected && !s->stopped &&
+    return !denial->verdict.expected && !s->stopped && !observed &&
            sp_policy_setting(s->policy, SP_SETTING_ON_VIOLATION) ==
                SP_ON_VIOLATION_STOP;
 }
@@ -230,37 +231,60 @@ static void denial_members(const struct sp_denial *denial, const struct sp_place
     }
 }
 
+/* Two denials are one when these agree. */
+static void denial_key(const struct sp_denial *denial, const struct sp_place *place,
+                       struct sp_buffer *key)
+{
+    sp_buffer_format(key, "%s\n%s\n%s\n%s:%d", denial->operation, denial->verdict.rule,
+                     denial->sameness != NULL ? denial->sameness : denial->target,
+                     place->file, place->line);
+}
+
 /* Under a policy that only traces, what is refused nonetheless is told as an attempt on what
  * every policy protects, and is no violation. */
+static void write_denial(struct sp_act_call *call, const struct sp_denial *denial,
+                         const struct sp_place *place, const char *action,
+                         const struct sp_explanation *explanation)
+{
+    struct sp_supervisor *s = call->s;
+    bool expected = denial->verdict.expected;
+    struct sp_buffer members;
+    struct sp_buffer key;
+    sp_buffer_init(&members, MEMBERS_MAX);
+    sp_buffer_init(&key, MEMBERS_MAX);
+    denial_members(denial, place, action, call->sentence, explanation->hint, &members);
+    denial_key(denial, place, &key);
+    if (call->process->lane != NULL)
+        sp_lane_drain(call->process->lane, s->writer, 0);
+    if (expected)
+        sp_buffer_text(&members, ",\"expected\":true");
+    sp_violations_add(expected ? &s->refusals : &s->violations, s->writer,
+                      denial->layer, sp_supervisor_t(s), call->process->pid,
+                      (int)call->n->pid, &key, &members);
+    sp_buffer_release(&members);
+    sp_buffer_release(&key);
+}
+
 void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
                       const struct sp_place *place,
                       struct sp_explanation *ret_explanation)
 {
     struct sp_supervisor *s = call->s;
-    call->denied = true;
+    bool observed = call->observing && denial->verdict.by_rule;
+    bool stop = stops(s, denial, observed);
     struct sp_explanation explanation;
-    struct sp_buffer members;
-    struct sp_buffer key;
     sp_policy_explain(s->policy, &denial->verdict, denial->operation, denial->target,
                       &explanation);
-    sp_buffer_init(&members, MEMBERS_MAX);
-    sp_buffer_init(&key, MEMBERS_MAX);
+    call->denied = true;
+    call->observed |= observed;
     call->sentence = sp_sentence_make(&explanation, place);
-    bool stop = stops(s, denial);
-    denial_members(denial, place, stop ? "stop" : "deny", call->sentence,
-                   explanation.hint, &members);
-    sp_buffer_format(&key, "%s\n%s\n%s\n%s:%d", denial->operation, denial->verdict.rule,
-                     denial->sameness != NULL ? denial->sameness : denial->target,
-                     place->file, place->line);
-    if (call->process->lane != NULL)
-        sp_lane_drain(call->process->lane, s->writer, 0);
-    if (denial->verdict.expected)
-        sp_buffer_text(&members, ",\"expected\":true");
-    sp_violations_add(denial->verdict.expected ? &s->refusals : &s->violations,
-                      s->writer, denial->layer, sp_supervisor_t(s), call->process->pid,
-                      (int)call->n->pid, &key, &members);
-    sp_buffer_release(&members);
-    sp_buffer_release(&key);
+    /* What is observed and expected is done, and told of as that. */
+    if (!observed || !denial->verdict.expected)
+        write_denial(call, denial, place,
+                     observed ? "observe"
+                     : stop   ? "stop"
+                              : "deny",
+                     &explanation);
     if (stop) {
         s->stopped = true;
         snprintf(s->stopped_by, sizeof s->stopped_by, "%s", call->sentence);

@@ -45,8 +45,9 @@ static inline bool sp_status_limit(enum sp_status status)
 
 /* What a run is, once everything about it was worked out. All borrowed for the run. */
 struct sp_supervision {
-    const struct sp_policy *policy;
-    struct sp_launch *launch; /* stdio is filled in by the supervisor */
+    const struct sp_policy *policy;   /* in force */
+    const struct sp_policy *observed; /* judged and recorded only; NULL: none */
+    struct sp_launch *launch;         /* stdio is filled in by the supervisor */
     const char *const
         *writable; /* canonical folders and files that the guest's domain lets it
                                     write by itself */

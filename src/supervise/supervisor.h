@@ -26,7 +26,8 @@ enum sp_phase {
 
 struct sp_supervisor {
     const struct sp_supervision *is;
-    const struct sp_policy *policy;
+    const struct sp_policy *policy;   /* in force */
+    const struct sp_policy *observed; /* NULL: the rules are enforced; see observe.h */
     struct sp_trace_writer *writer;
     struct sp_guest guest;
     struct sp_lanes lanes;
@@ -70,6 +71,8 @@ struct sp_act_call {
     struct sp_process *process;
     bool denied;          /* a denial of it was recorded: that is its event */
     const char *sentence; /* which says so; valid until the next one */
+    bool observing;       /* decided by the policy that is only observed */
+    bool observed;        /* which denied it */
 };
 
 enum sp_answer_kind {
