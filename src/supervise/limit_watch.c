@@ -137,13 +137,16 @@ static void tell(struct sp_supervisor *s, enum sp_limit limit)
     sp_member_text(&members, "category", "limits");
     sp_member_text(&members, "operation", name);
     sp_member_text(&members, "target", "the run");
-    sp_member_text(&members, "action", sp_limit_ends(limit) ? "stop" : "deny");
+    bool stop = !sp_limit_ends(limit) && limit != SP_LIMIT_TRACE && sp_stop_wanted(s);
+    sp_member_text(&members, "action", sp_limit_ends(limit) || stop ? "stop" : "deny");
     sp_member_text(&members, "message", message);
     rule_members(s, limit, &members);
     if (w->by_claim[limit])
         sp_buffer_text(&members, ",\"claim\":true");
     sp_violations_add(&s->violations, s->writer, SP_LAYER_SUPERVISOR,
                       sp_supervisor_t(s), s->guest.pid, s->guest.pid, &key, &members);
+    if (stop)
+        sp_stop(s, message);
     sp_buffer_release(&members);
     sp_buffer_release(&key);
 }

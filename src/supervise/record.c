@@ -189,13 +189,16 @@ struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
                                .list = SP_LIST_COUNT};
 }
 
-/* A violation ends the run where the policy says so; what is only observed does not. */
-static bool stops(const struct sp_supervisor *s, const struct sp_denial *denial,
-                  bool observed)
+bool sp_stop_wanted(const struct sp_supervisor *s)
 {
-    return !denial->verdict.expected && !s->stopped && !observed &&
-           sp_policy_setting(s->policy, SP_SETTING_ON_VIOLATION) ==
-               SP_ON_VIOLATION_STOP;
+    return !s->stopped && sp_policy_setting(s->policy, SP_SETTING_ON_VIOLATION) ==
+                              SP_ON_VIOLATION_STOP;
+}
+
+void sp_stop(struct sp_supervisor *s, const char *sentence)
+{
+    s->stopped = true;
+    snprintf(s->stopped_by, sizeof s->stopped_by, "%s", sentence);
 }
 
 static void denial_members(const struct sp_denial *denial, const struct sp_place *place,
@@ -271,7 +274,7 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
 {
     struct sp_supervisor *s = call->s;
     bool observed = call->observing && denial->verdict.by_rule;
-    bool stop = stops(s, denial, observed);
+    bool stop = !observed && !denial->verdict.expected && sp_stop_wanted(s);
     struct sp_explanation explanation;
     sp_policy_explain(s->policy, &denial->verdict, denial->operation, denial->target,
                       &explanation);
@@ -285,10 +288,8 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
                      : stop   ? "stop"
                               : "deny",
                      &explanation);
-    if (stop) {
-        s->stopped = true;
-        snprintf(s->stopped_by, sizeof s->stopped_by, "%s", call->sentence);
-    }
+    if (stop)
+        sp_stop(s, call->sentence);
     if (ret_explanation != NULL)
         *ret_explanation = explanation;
 }

@@ -46,6 +46,10 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
                       const struct sp_place *place,
                       struct sp_explanation *ret_explanation);
 
+/* Whether the policy ends the run at a violation and has not yet; and that it does, at this one. */
+bool sp_stop_wanted(const struct sp_supervisor *s);
+void sp_stop(struct sp_supervisor *s, const char *sentence);
+
 /* The verdict for what no policy allows. */
 struct sp_verdict sp_verdict_always(const struct sp_policy *policy);
 

@@ -30,6 +30,7 @@ def test_spec_defaults_are_sent(fake):
         "program": {"kind": "script", "value": "script.py"},
         "args": [],
         "policy": None,
+        "observe": False,
         "limits": {},
         "calls": "folded",
         "python": sys.executable,

@@ -327,3 +327,16 @@ def test_texts_of_errnos_are_as_under_plain_python(python, folder):
     plain = run_plain(python, ["main.py"], cwd=folder)
     result = confined(python, code, folder)
     assert result.stdout_bytes == plain.stdout
+
+
+def test_observe_is_an_argument(python):
+    code = "import ftplib\nprint('in')\n"
+    options = {"policy": "no-network", "python": python.path}
+    denied = sandpit.run_string(code, **options)
+    assert (denied.status, denied.violations[0].action) == ("error", "deny")
+    observed = sandpit.run_string(code, observe=True, **options)
+    assert (observed.status, observed.stdout) == ("ok", "in\n")
+    (one,) = observed.violations
+    assert (one.target, one.action) == ("ftplib", "observe")
+    with pytest.raises(TypeError, match="observe must be a bool"):
+        sandpit.run_string(code, observe="yes")
