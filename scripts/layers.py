@@ -17,6 +17,7 @@ BUILT_ON: dict[str, tuple[str, ...]] = {
     "run": ("supervise",),
     "read": ("trace", "policy"),
     "agent": ("event", "policy", "ring"),
+    "resolve": ("ring",),
     "cli": ("run", "read"),
     "binding": ("read",),
 }

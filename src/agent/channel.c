@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "ring/call.h"
+
 /* High enough not to be the number that a program expects its next descriptor to have. */
 #define CHANNEL_FD_MIN 500
 
@@ -19,34 +21,6 @@ enum way {
 
 static enum way way = WAY_NONE;
 static int channel_fd = -1;
-
-/* Not syscall(): errno belongs to whatever function of the program we run inside of. */
-static int64_t raw_call(uint64_t op, uint64_t a1, uint64_t a2, uint64_t a3)
-{
-#if defined(__x86_64__)
-    int64_t result;
-    register uint64_t r10 __asm__("r10") = a3;
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "a"((uint64_t)SP_CALL_NR), "D"(op), "S"(a1), "d"(a2), "r"(r10)
-                     : "rcx", "r11", "memory");
-    return result;
-#elif defined(__aarch64__)
-    register uint64_t x8 __asm__("x8") = SP_CALL_NR;
-    register uint64_t x0 __asm__("x0") = op;
-    register uint64_t x1 __asm__("x1") = a1;
-    register uint64_t x2 __asm__("x2") = a2;
-    register uint64_t x3 __asm__("x3") = a3;
-    __asm__ volatile("svc 0"
-                     : "+r"(x0)
-                     : "r"(x8), "r"(x1), "r"(x2), "r"(x3)
-                     : "memory");
-    return (int64_t)x0;
-#else
-    (void)op, (void)a1, (void)a2, (void)a3;
-    return -ENOSYS;
-#endif
-}
 
 union rights {
     struct cmsghdr header;
@@ -166,7 +140,7 @@ int64_t sp_call(enum sp_call_op op, uint64_t a1, uint64_t a2, uint64_t a3)
     switch (way) {
     case WAY_CALL:
         do
-            result = raw_call(op, a1, a2, a3);
+            result = sp_raw_call(op, a1, a2, a3);
         while (result == -EINTR);
         break;
     case WAY_SOCKET: {

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#define MESSAGE_BYTES 1920
+#define MESSAGE_BYTES SP_SENTENCE_BYTES
 
 /* Of this thread's last denied lookup. On the heap, made when first needed: every thread of
  * every program pays for what is thread-local here. */
@@ -23,16 +23,8 @@ static int begin(const char *function, const char *name)
     return sp_stub.lookup_begun ? sp_stub.lookup_begun(function, name) : -1;
 }
 
-/* Whether it was denied. `code`: the EAI_ number that will be turned into text, or 0. */
-static int end(int mark, int answered, int code)
+static void keep_message(const char *text, int code)
 {
-    if (!sp_stub.lookup_ended || mark < 0)
-        return 0;
-    char text[MESSAGE_BYTES];
-    int denied = sp_stub.lookup_ended(mark, answered, text, sizeof text);
-    message_code = 0;
-    if (!denied || code == 0)
-        return denied;
     int err = errno;
     if (!message)
         message = malloc(MESSAGE_BYTES);
@@ -41,7 +33,29 @@ static int end(int mark, int answered, int code)
         message_code = code;
     }
     errno = err;
+}
+
+/* Whether it was denied. `code`: the EAI_ number that will be turned into text, or 0. */
+static int end(int mark, int answered, int code)
+{
+    if (!sp_stub.lookup_ended || mark < 0)
+        return 0;
+    char text[MESSAGE_BYTES];
+    int denied = sp_stub.lookup_ended(mark, answered, text, sizeof text);
+    message_code = 0;
+    if (denied && code != 0)
+        keep_message(text, code);
     return denied;
+}
+
+/* The supervisor has said what there is to say about this name. */
+static int settle(int mark, enum sp_name_result asked,
+                  const struct sp_name_answer *answer)
+{
+    end(mark, 1, 0);
+    if (asked == SP_NAME_DENIED)
+        keep_message(answer->message, answer->code);
+    return answer->code;
 }
 
 SP_EXPORT int getaddrinfo(const char *restrict node, const char *restrict service,
@@ -49,9 +63,20 @@ SP_EXPORT int getaddrinfo(const char *restrict node, const char *restrict servic
                           struct addrinfo **restrict result)
 {
     SP_REAL(getaddrinfo);
+    struct sp_name_answer answer;
+    enum sp_name_result asked = SP_NAME_LOCAL;
+    int flags = hints ? hints->ai_flags : 0;
     if (!real)
         return EAI_SYSTEM;
     int mark = begin("getaddrinfo", node);
+    if (node && !(flags & AI_NUMERICHOST))
+        asked =
+            sp_names_ask(node, hints ? hints->ai_family : AF_UNSPEC, flags, &answer);
+    if (asked != SP_NAME_LOCAL) {
+        int refused = settle(mark, asked, &answer);
+        return refused ? refused
+                       : sp_names_list(&answer, real, node, service, hints, result);
+    }
     int code = real(node, service, hints, result);
     end(mark, code == 0, code);
     return code;
@@ -78,11 +103,45 @@ SP_EXPORT const char *gai_strerror(int code)
     return real ? real(code) : "";
 }
 
+/* Where the name is granted: the answer in the caller's buffer. False: libc's to look up. */
+static int entry_asked(int mark, const char *name, int family, struct hostent *entry,
+                       char *buffer, size_t size, struct hostent **result, int *error,
+                       int *ret_code)
+{
+    struct sp_name_answer answer;
+    enum sp_name_result asked = sp_names_ask(name, family, 0, &answer);
+    if (asked == SP_NAME_LOCAL)
+        return 0;
+    settle(mark, asked, &answer);
+    *ret_code =
+        sp_names_entry(&answer, name, family, entry, buffer, size, result, error);
+    return 1;
+}
+
+/* As in libc, one place for all callers. */
+static int entry_asked_alone(int mark, const char *name, int family,
+                             struct hostent **result)
+{
+    static struct hostent entry;
+    static char buffer[4096];
+    int error;
+    int code;
+    if (!entry_asked(mark, name, family, &entry, buffer, sizeof buffer, result, &error,
+                     &code))
+        return 0;
+    if (!*result)
+        h_errno = error;
+    return 1;
+}
+
 SP_EXPORT struct hostent *gethostbyname(const char *name)
 {
     SP_REAL(gethostbyname);
+    struct hostent *found = NULL;
     int mark = begin("gethostbyname", name);
-    struct hostent *found = real ? real(name) : NULL;
+    if (entry_asked_alone(mark, name, AF_INET, &found))
+        return found;
+    found = real ? real(name) : NULL;
     end(mark, found != NULL, 0);
     return found;
 }
@@ -90,8 +149,11 @@ SP_EXPORT struct hostent *gethostbyname(const char *name)
 SP_EXPORT struct hostent *gethostbyname2(const char *name, int family)
 {
     SP_REAL(gethostbyname2);
+    struct hostent *found = NULL;
     int mark = begin("gethostbyname2", name);
-    struct hostent *found = real ? real(name, family) : NULL;
+    if (entry_asked_alone(mark, name, family, &found))
+        return found;
+    found = real ? real(name, family) : NULL;
     end(mark, found != NULL, 0);
     return found;
 }
@@ -101,10 +163,13 @@ SP_EXPORT int gethostbyname_r(const char *restrict name, struct hostent *restric
                               struct hostent **restrict result, int *restrict error)
 {
     SP_REAL(gethostbyname_r);
+    int code;
     if (!real)
         return ENOSYS;
     int mark = begin("gethostbyname_r", name);
-    int code = real(name, entry, buffer, size, result, error);
+    if (entry_asked(mark, name, AF_INET, entry, buffer, size, result, error, &code))
+        return code;
+    code = real(name, entry, buffer, size, result, error);
     end(mark, code == 0 && *result, 0);
     return code;
 }
@@ -115,10 +180,13 @@ SP_EXPORT int gethostbyname2_r(const char *restrict name, int family,
                                int *restrict error)
 {
     SP_REAL(gethostbyname2_r);
+    int code;
     if (!real)
         return ENOSYS;
     int mark = begin("gethostbyname2_r", name);
-    int code = real(name, family, entry, buffer, size, result, error);
+    if (entry_asked(mark, name, family, entry, buffer, size, result, error, &code))
+        return code;
+    code = real(name, family, entry, buffer, size, result, error);
     end(mark, code == 0 && *result, 0);
     return code;
 }

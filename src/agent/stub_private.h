@@ -3,10 +3,12 @@
 #define SP_AGENT_STUB_PRIVATE_H
 
 #include <dlfcn.h>
+#include <netdb.h>
 #include <stddef.h>
 #include <stdlib.h>
 
 #include "agent/stub.h"
+#include "ring/names.h"
 
 /* dlsym and its kin moved into libc.so in glibc 2.34 under a new version; the old names go
  * on working everywhere, in older systems' programs too. */
@@ -48,5 +50,17 @@ static inline void *sp_stub_real(void **cache, const char *name)
 #define SP_REAL(name)                                                                  \
     static void *real_##name;                                                          \
     __typeof__(name) *real = (__typeof__(name) *)sp_stub_real(&real_##name, #name)
+
+/* stub_names.c: the addresses of a name, where the supervisor grants it. */
+typedef int sp_getaddrinfo(const char *, const char *, const struct addrinfo *,
+                           struct addrinfo **);
+enum sp_name_result sp_names_ask(const char *host, int family, int flags,
+                                 struct sp_name_answer *answer);
+int sp_names_list(const struct sp_name_answer *answer, sp_getaddrinfo *real,
+                  const char *host, const char *service, const struct addrinfo *hints,
+                  struct addrinfo **result);
+int sp_names_entry(const struct sp_name_answer *answer, const char *host, int family,
+                   struct hostent *entry, char *buffer, size_t size,
+                   struct hostent **result, int *error);
 
 #endif

@@ -93,7 +93,8 @@ static int plan_limits(struct sp_plan *plan, const struct sp_limits *limits,
 static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
 {
     const struct sp_filter_features features = {
-        .network_denied = plan->reach == SP_REACH_CLOSED,
+        .network_denied = plan->reach != SP_REACH_OPEN,
+        .network_judged = plan->reach == SP_REACH_JUDGED,
         .trace_only = plan->policy->traces_only != 0,
         .signals_scoped = sp_landlock_scoped(&plan->landlock),
         .devices_scoped = true, /* the policies of today leave devices alone */
@@ -112,7 +113,6 @@ static int plan_unenforced(const struct sp_policy *policy, struct sp_error *rete
                       sp_policy_restricts(policy, SP_LIST_WRITE) ||
                       sp_policy_restricts(policy, SP_LIST_PROCESS) ||
                       sp_policy_fork(policy).action == SP_DENY ||
-                      sp_policy_reach(policy) == SP_REACH_JUDGED ||
                       sp_policy_setting(policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
     if (!unenforced || sp_policy_observes(policy))
         return 0;
@@ -150,6 +150,8 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
                                             .network_denied =
                                                 plan->reach == SP_REACH_CLOSED};
     sp_landlock_compile(&landlock, &plan->landlock);
+    /* What is granted of the network is done by the supervisor, in its own domain. */
+    landlock.network_denied = plan->reach != SP_REACH_OPEN;
     landlock.writes_guarded = true;
     sp_landlock_compile(&landlock, &plan->guest);
     return plan_filter(plan, reterr);

@@ -9,6 +9,23 @@
 static const char always[] =
     "nothing allows this: it would reach outside the run or blind its record";
 
+/* As a rule would name it: a Unix socket by its kind, an address without a port that is none. */
+static void endpoint_hint(const char *target, char *to, size_t size)
+{
+    size_t length = strlen(target);
+    bool any_port = length > 2 && strcmp(target + length - 2, ":0") == 0;
+    if (strchr(target, ' ') != NULL) {
+        target = "HOST:PORT";
+        length = strlen(target);
+    }
+    snprintf(to, size, "--allow-net %s%.*s would allow it",
+             target[0] == '/' || target[0] == '@' ? "unix:" : "",
+             (int)(any_port       ? length - 2
+                   : length < 200 ? length
+                                  : 200),
+             target);
+}
+
 static void hint(const struct sp_verdict *v, const char *operation, const char *target,
                  char *to, size_t size)
 {
@@ -29,8 +46,7 @@ static void hint(const struct sp_verdict *v, const char *operation, const char *
         snprintf(to, size, "--allow-write %.200s would allow it", target);
         return;
     case SP_LIST_NETWORK:
-        snprintf(to, size, "--allow-net %.200s would allow it",
-                 strchr(target, ' ') != NULL ? "HOST:PORT" : target);
+        endpoint_hint(target, to, size);
         return;
     case SP_LIST_PROCESS:
         if (strcmp(operation, "fork") == 0)

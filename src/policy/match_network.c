@@ -144,3 +144,39 @@ struct sp_verdict sp_policy_network(const struct sp_policy *p)
             sp_judge_offer(&best, &rules[i], FIT_ANY);
     return sp_judge_best(p, SP_LIST_NETWORK, &best);
 }
+
+static bool is_host(const struct sp_policy_rule *rule)
+{
+    return rule->list == SP_LIST_NETWORK &&
+           (rule->shape == SP_SHAPE_PLAIN || rule->shape == SP_SHAPE_GLOB);
+}
+
+bool sp_policy_names_host(const struct sp_policy *p, const char *host)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    for (uint32_t i = 0; i < p->rules_count; i++)
+        if (is_host(&rules[i]) && fit_host(p, &rules[i], host) != 0)
+            return true;
+    return false;
+}
+
+bool sp_policy_has_hosts(const struct sp_policy *p)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    for (uint32_t i = 0; i < p->rules_count; i++)
+        if (is_host(&rules[i]))
+            return true;
+    return false;
+}
+
+bool sp_policy_grants_inet(const struct sp_policy *p)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    if (sp_policy_network(p).action == SP_ALLOW)
+        return true;
+    for (uint32_t i = 0; i < p->rules_count; i++)
+        if (rules[i].list == SP_LIST_NETWORK && rules[i].action == SP_ALLOW &&
+            rules[i].shape != SP_SHAPE_UNIX && rules[i].shape != SP_SHAPE_NEVER)
+            return true;
+    return false;
+}

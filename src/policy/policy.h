@@ -206,6 +206,9 @@ struct sp_verdict sp_policy_endpoint(const struct sp_policy *p,
 /* A name that is to be looked up: allowed where some port of it is. */
 struct sp_verdict sp_policy_host(const struct sp_policy *p, const char *host);
 
+/* Whether a rule is about that name itself, and not about everything. */
+bool sp_policy_names_host(const struct sp_policy *p, const char *host);
+
 /* The network as a whole. */
 enum sp_reach {
     SP_REACH_OPEN,   /* nothing is denied */
@@ -215,6 +218,10 @@ enum sp_reach {
 enum sp_reach sp_policy_reach(const struct sp_policy *p);
 /* The rule by which a closed network is closed. */
 struct sp_verdict sp_policy_network(const struct sp_policy *p);
+
+/* Whether names play a part in it, and whether any INET address is granted. */
+bool sp_policy_has_hosts(const struct sp_policy *p);
+bool sp_policy_grants_inet(const struct sp_policy *p);
 
 /* A program that is to be started: canonical path of the object. */
 struct sp_verdict sp_policy_program(const struct sp_policy *p, const char *path);

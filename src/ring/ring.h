@@ -61,6 +61,9 @@ enum sp_call_op {
                            Returns 1 when the lookup was denied, else 0. Several threads may be
                            here at once: the answer text (NUL-terminated) goes into the slot's
                            body, which is the caller's until it withdraws the slot */
+    SP_CALL_RESOLVE = 6, /* a1, a2: where struct sp_name_question and sp_name_answer lie
+                            (names.h). Returns enum sp_name_result. By the stub itself: any
+                            program of the guest may ask */
 };
 
 enum sp_hello {

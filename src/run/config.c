@@ -30,7 +30,7 @@ int sp_config_build(const struct sp_plan *plan,
     sp_buffer_init(b, SP_CONFIG_BYTES);
     struct sp_ring_config config = {
         .calls = trace ? plan->calls : SP_CALLS_OFF,
-        .lookups = plan->reach == SP_REACH_CLOSED,
+        .lookups = plan->reach != SP_REACH_OPEN,
         .trace = trace,
     };
     char stub[PATH_MAX + 32];

@@ -20,6 +20,7 @@
 #include "run/keeper.h"
 #include "run/private_folder.h"
 #include "run/start_record.h"
+#include "ring/names.h"
 #include "sys/privileges.h"
 #include "trace/writer.h"
 
@@ -252,6 +253,7 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     if (code != 0)
         return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
+    snprintf(run->resolver, sizeof run->resolver, "%s/%s", agents, SP_RESOLVER_NAME);
     code = sp_command_build(&run->interpreter, rq->kind, rq->value, rq->python_options,
                             rq->python_options_count, rq->arguments,
                             rq->arguments_count, rq->environment, stub,
@@ -377,7 +379,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .observed = run->opened != NULL ? run->policy : NULL,
         .writable = run->plan.writable,
         .writable_count = run->plan.writable_count,
-        .network_closed = run->plan.reach == SP_REACH_CLOSED,
+        .resolver = run->resolver,
+        .reach = run->plan.reach,
         .writes_guarded = abi >= 1,
         .truncation_guarded = abi >= 3,
         .moves_granted = abi >= 2,

@@ -65,6 +65,7 @@ struct sp_run {
     bool policy_given;
     struct sp_run_places places;
     char tmp[PATH_MAX]; /* the private folder, "": none */
+    char resolver[PATH_MAX + 32];
     struct sp_interpreter interpreter;
     struct sp_plan plan;
     struct sp_command_line command;

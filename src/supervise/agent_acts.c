@@ -289,6 +289,8 @@ struct sp_answer sp_act_agent(struct sp_act_call *call)
         return ask(call);
     case SP_CALL_LOOKUP:
         return lookup_over(call);
+    case SP_CALL_RESOLVE:
+        return sp_act_resolve(call);
     default:
         return SP_REFUSE(ENOSYS);
     }

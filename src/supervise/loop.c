@@ -15,6 +15,7 @@
 #include "base/json.h"
 #include "base/scope.h"
 #include "supervise/channel.h"
+#include "supervise/network.h"
 #include "supervise/record.h"
 #include "sys/listener.h"
 #include "sys/tree.h"
@@ -35,6 +36,7 @@ static char guest_ready;
 static char signal_ready;
 static char control_ready;
 static char channel_ready;
+static char resolver_ready;
 
 /* Large; one a process. */
 static struct sp_supervisor the_supervisor;
@@ -165,6 +167,9 @@ static int time_left_ms(const struct sp_supervisor *s)
         due = s->deadline_ns;
     if (sp_limits_due_ns(&s->limits) < due)
         due = sp_limits_due_ns(&s->limits);
+    uint64_t parked = sp_parked_next_ns(&s->parked, now);
+    if (parked != 0 && parked < due)
+        due = parked;
     uint64_t wait = due > now ? due - now : 0;
     return (int)((wait + 999999) / 1000000);
 }
@@ -206,6 +211,7 @@ static void turn(struct sp_supervisor *s)
     if (s->deadline_ns != 0 && now >= s->deadline_ns)
         sp_limits_reach(s, SP_LIMIT_WALL, now - s->is->start_ns, false);
     sp_limits_look(s, now);
+    sp_parked_look(s, now);
     if (n == 0)
         on_time(s);
     if (n == 0 || now - s->kept_up_ns >= DRAIN_INTERVAL_NS)
@@ -227,6 +233,11 @@ static void turn(struct sp_supervisor *s)
     } else if (about == &channel_ready) {
         if (!sp_channel_take(s))
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->channel, NULL);
+    } else if (about == &resolver_ready) {
+        if (!sp_resolve_answered(s))
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->resolver.socket, NULL);
+    } else if (sp_parked_ready(s, about)) {
+        return;
     } else if (about == s->relay.streams[0] || about == s->relay.streams[1] ||
                about == s->relay.streams[2] || about == s->relay.streams[3]) {
         sp_relay_move(&s->relay, about);
@@ -284,6 +295,8 @@ static void deliver(struct sp_supervisor *s)
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->is->control, NULL);
         } else if (n > 0 && e.data.ptr == &channel_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->channel, NULL);
+        } else if (n > 0 && e.data.ptr == &resolver_ready) {
+            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->resolver.socket, NULL);
         } else if (n > 0 && e.data.ptr == &listener_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.listener, NULL);
         } else if (n > 0 && e.data.ptr == &guest_ready) {
@@ -312,6 +325,7 @@ static void end_everything(struct sp_supervisor *s)
         s->failure.code == 0)
         (void)sp_fail(&s->failure, SP_E_HOST, "a process of the run cannot be killed");
     sp_processes_each(&s->processes, end_process, s);
+    sp_parked_release(s);
     sp_files_remove_shared_memory(&s->files);
     deliver(s);
 }
@@ -445,6 +459,10 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     if (!is->launch->listener)
         code = sp_channel_make(s, &channel, reterr);
     is->launch->channel = channel;
+    bool names = s->reach == SP_REACH_JUDGED && is->launch->listener &&
+                 sp_policy_has_hosts(s->policy);
+    if (code == 0 && names)
+        code = sp_resolver_start(&s->resolver, is->resolver, reterr);
     if (code == 0)
         code = sp_launch(is->launch, &s->guest, reterr);
     if (code != 0)
@@ -460,7 +478,9 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     if (!watch(s, s->guest.listener, &listener_ready) ||
         !watch(s, s->guest.pidfd, &guest_ready) ||
         !watch(s, s->signal_fd, &signal_ready) ||
-        !watch(s, is->control, &control_ready) || !watch(s, s->channel, &channel_ready))
+        !watch(s, is->control, &control_ready) ||
+        !watch(s, s->channel, &channel_ready) ||
+        !watch(s, s->resolver.socket, &resolver_ready))
         return sp_fail_errno(reterr, SP_E_HOST, "cannot watch the program");
     return 0;
 }
@@ -504,6 +524,9 @@ static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
     for (int i = 0; i < 3; i++)
         s->relay.guest[i] = -1;
     sp_lanes_init(&s->lanes, is->start_ns, is->calls, is->config, is->config_size);
+    s->reach = is->reach;
+    s->inet_granted = sp_policy_grants_inet(is->policy);
+    s->resolver.socket = -1;
     sp_sockets_init(&s->sockets, is->keep_sockets);
     sp_files_init(&s->files);
     sp_buffer_init(&s->exception, EXCEPTION_BYTES_MAX);
@@ -521,6 +544,9 @@ static void release(struct sp_supervisor *s)
     sp_close_fd(&s->epoll);
     sp_close_fd(&s->signal_fd);
     sp_close_fd(&s->channel);
+    sp_parked_release(s);
+    sp_resolver_release(&s->resolver);
+    sp_hosts_release(&s->hosts);
     sp_sockets_release(&s->sockets);
     sp_files_release(&s->files);
     sp_violations_release(&s->violations);

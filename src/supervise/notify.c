@@ -155,7 +155,7 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
     return process;
 }
 
-static void answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer)
+void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer)
 {
     int fd = s->guest.listener;
     int result = 0;
@@ -180,6 +180,7 @@ static void answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer
             result = sp_listener_refuse(fd, id, -result);
         break;
     case SP_ANSWER_GONE:
+    case SP_ANSWER_LATER:
         break;
     }
     /* -ENOENT: the caller was killed meanwhile. Anything else is a fault of ours; the call
@@ -210,8 +211,8 @@ void sp_supervisor_fail_agent(struct sp_supervisor *s)
 
 static void debug(const struct sp_act_call *call, const struct sp_answer *answer)
 {
-    static const char *const kinds[] = {"continue", "return", "refuse", "give",
-                                        "answered"};
+    static const char *const kinds[] = {"continue", "return",   "refuse",
+                                        "give",     "answered", "later"};
     dprintf(STDERR_FILENO, "sandpit: [%d] call %d -> %s %lld\n", (int)call->n->pid,
             call->n->data.nr, kinds[answer->kind], (long long)answer->value);
 }
@@ -231,7 +232,7 @@ bool sp_notify(struct sp_supervisor *s)
         .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid)};
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
-        answer(s, n.id, SP_REFUSE(EAGAIN));
+        sp_notify_answer(s, n.id, SP_REFUSE(EAGAIN));
         return true;
     }
     /* What is read about the thread from here on is about the one that waits. */
@@ -252,7 +253,7 @@ bool sp_notify(struct sp_supervisor *s)
     if (s->stopped) /* it never returns: the tree is about to be killed */
         return true;
     sp_sentence_settle(&call, &decided);
-    answer(s, n.id, decided);
+    sp_notify_answer(s, n.id, decided);
     if (decided.drain && call.process->lane != NULL)
         sp_lane_drain(call.process->lane, s->writer, 0);
     return true;

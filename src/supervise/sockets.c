@@ -142,7 +142,8 @@ static uint64_t cookie_of(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : 0;
 }
 
-static int make(struct sp_sockets *sockets, int type, int protocol, bool stand_in)
+static int make(struct sp_sockets *sockets, int domain, int type, int protocol,
+                bool stand_in)
 {
     if (sockets->items == NULL)
         sockets->items = calloc(SP_SOCKETS_MAX, sizeof *sockets->items);
@@ -152,7 +153,7 @@ static int make(struct sp_sockets *sockets, int type, int protocol, bool stand_i
         sweep(sockets);
     if (sockets->count == SP_SOCKETS_MAX)
         return -ENFILE;
-    sp_auto_fd fd = socket(AF_UNIX, type | SOCK_CLOEXEC, protocol);
+    sp_auto_fd fd = socket(domain, type | SOCK_CLOEXEC, protocol);
     if (fd < 0)
         return -errno;
     struct sp_own_socket item = {
@@ -167,14 +168,14 @@ static int make(struct sp_sockets *sockets, int type, int protocol, bool stand_i
     return sp_steal_fd(&fd);
 }
 
-int sp_sockets_make(struct sp_sockets *sockets, int type, int protocol)
+int sp_sockets_make(struct sp_sockets *sockets, int domain, int type, int protocol)
 {
-    return make(sockets, type, protocol, false);
+    return make(sockets, domain, type, protocol, false);
 }
 
 int sp_sockets_make_stand_in(struct sp_sockets *sockets, int type)
 {
-    return make(sockets, SOCK_STREAM | (type & SOCK_NONBLOCK), 0, true);
+    return make(sockets, AF_UNIX, SOCK_STREAM | (type & SOCK_NONBLOCK), 0, true);
 }
 
 bool sp_sockets_is_stand_in(struct sp_sockets *sockets, pid_t tid, int fd)
@@ -186,21 +187,45 @@ bool sp_sockets_is_stand_in(struct sp_sockets *sockets, pid_t tid, int fd)
     return false;
 }
 
+bool sp_sockets_is_datagram(struct sp_sockets *sockets, pid_t tid, int fd)
+{
+    int type = 0;
+    socklen_t size = sizeof type;
+    if (sp_sockets_is_stand_in(sockets, tid, fd))
+        return true;
+    if (sockets->keep_dups)
+        return false;
+    sp_auto_fd taken = sp_guest_take_fd(tid, fd);
+    return taken >= 0 && getsockopt(taken, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+           type == SOCK_DGRAM;
+}
+
+static int take_kept(struct sp_sockets *sockets, pid_t tid, int fd)
+{
+    uint64_t inode = sp_guest_socket(tid, fd);
+    for (unsigned i = 0; i < sockets->count; i++)
+        if (sockets->items[i].inode == inode && sockets->items[i].kept >= 0)
+            return fcntl(sockets->items[i].kept, F_DUPFD_CLOEXEC, 3);
+    return -EACCES;
+}
+
 int sp_sockets_take(struct sp_sockets *sockets, pid_t tid, int fd)
 {
-    if (sockets->keep_dups) {
-        uint64_t inode = sp_guest_socket(tid, fd);
-        for (unsigned i = 0; i < sockets->count; i++)
-            if (sockets->items[i].inode == inode && sockets->items[i].kept >= 0)
-                return fcntl(sockets->items[i].kept, F_DUPFD_CLOEXEC, 3);
-        return -EACCES;
-    }
+    if (sockets->keep_dups)
+        return take_kept(sockets, tid, fd);
     sp_auto_fd taken = sp_guest_take_fd(tid, fd);
     if (taken < 0)
         return taken;
     uint64_t cookie = cookie_of(taken);
     const struct sp_own_socket *item = cookie != 0 ? own(sockets, cookie) : NULL;
     return item != NULL && !item->stand_in ? sp_steal_fd(&taken) : -EACCES;
+}
+
+int sp_sockets_take_any(struct sp_sockets *sockets, int pidfd, pid_t tid, int fd)
+{
+    if (sockets->keep_dups)
+        return take_kept(sockets, tid, fd);
+    return sp_guest_take_socket(tid, pidfd, fd);
 }
 
 void sp_sockets_settled(struct sp_sockets *sockets, int fd)
@@ -243,47 +268,59 @@ static void match(void *context, const struct diag_socket *found)
     search->is_own |= own(search->sockets, found->cookie) != NULL;
 }
 
-/* The guest's description may be one that blocks; we may not. */
-static int connect_now(int fd, const struct sockaddr_un *address, socklen_t size)
+static int whose(struct sp_sockets *sockets, struct search *search)
 {
-    int flags = fcntl(fd, F_GETFL);
-    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
-        return -errno;
-    int result = connect(fd, (const struct sockaddr *)address, size) == 0 ? 0 : -errno;
-    fcntl(fd, F_SETFL, flags);
-    return result;
+    search->sockets = sockets;
+    if (!for_each_socket(sockets, match, search))
+        return -EACCES;
+    if (!search->found)
+        return SP_WHOSE_NOBODY;
+    return search->is_own ? SP_WHOSE_OWN : SP_WHOSE_STRANGER;
 }
 
-int sp_sockets_connect_path(struct sp_sockets *sockets, int fd, int object)
+int sp_sockets_whose_path(struct sp_sockets *sockets, int object)
 {
-    struct search search = {.sockets = sockets};
+    struct search search = {0};
     if (fstat(object, &search.object) != 0)
         return -errno;
     if (!S_ISSOCK(search.object.st_mode))
-        return -ECONNREFUSED;
-    if (!for_each_socket(sockets, match, &search))
-        return -EACCES;
-    if (!search.found)
-        return -ECONNREFUSED;
-    if (!search.is_own)
-        return -EACCES;
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d", object);
-    return connect_now(fd, &address, sizeof address);
+        return SP_WHOSE_NOBODY;
+    return whose(sockets, &search);
 }
 
-int sp_sockets_connect_abstract(struct sp_sockets *sockets, int fd,
-                                const struct sockaddr_un *address, socklen_t size)
+int sp_sockets_whose_name(struct sp_sockets *sockets, int fd,
+                          const struct sockaddr_un *address, socklen_t size)
 {
-    struct search search = {.sockets = sockets,
-                            .name = address->sun_path,
+    struct search search = {.name = address->sun_path,
                             .name_size = size - offsetof(struct sockaddr_un, sun_path)};
     socklen_t type_size = sizeof search.type;
     if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &search.type, &type_size) != 0)
         return -errno;
-    if (!for_each_socket(sockets, match, &search))
-        return -EACCES;
-    if (!search.found)
-        return -ECONNREFUSED;
-    return search.is_own ? connect_now(fd, address, size) : -EACCES;
+    return whose(sockets, &search);
+}
+
+/* The guest's description may be one that blocks; we may not. */
+int sp_sockets_connect(int fd, const struct sockaddr *address, socklen_t size,
+                       bool *ret_blocks)
+{
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0)
+        return -errno;
+    *ret_blocks = (flags & O_NONBLOCK) == 0;
+    if (*ret_blocks && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
+        return -errno;
+    int result = connect(fd, address, size) == 0 ? 0 : -errno;
+    if (*ret_blocks)
+        fcntl(fd, F_SETFL, flags);
+    /* The watchdog: a thread of the guest's changed the flag back, and it goes on by itself. */
+    return result == -EINTR ? -EINPROGRESS : result;
+}
+
+uint64_t sp_sockets_patience_ns(int fd)
+{
+    struct timeval limit = {0};
+    socklen_t size = sizeof limit;
+    if (getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &size) != 0)
+        return 0;
+    return (uint64_t)limit.tv_sec * 1000000000u + (uint64_t)limit.tv_usec * 1000u;
 }

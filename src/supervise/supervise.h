@@ -17,10 +17,10 @@
 #include "base/error.h"
 #include "event/event.h"
 #include "launch/launch.h"
+#include "policy/policy.h"
 #include "ring/ring.h"
 
 struct sp_limit_plan;
-struct sp_policy;
 struct sp_trace_writer;
 
 enum sp_status {
@@ -52,8 +52,9 @@ struct sp_supervision {
         *writable; /* canonical folders and files that the guest's domain lets it
                                     write by itself */
     size_t writable_count;
-    bool network_closed; /* no socket reaches anything but the guest itself */
-    bool writes_guarded; /* the domain restricts writes at all (Landlock is there) */
+    const char *resolver; /* path of the program that looks names up */
+    enum sp_reach reach;  /* of the network, as it is enforced */
+    bool writes_guarded;  /* the domain restricts writes at all (Landlock is there) */
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
     bool needs_agent;        /* a program whose agent does not report in ends the run */

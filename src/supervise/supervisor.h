@@ -7,11 +7,14 @@
 #include "base/clock.h"
 #include "policy/policy.h"
 #include "supervise/files.h"
+#include "supervise/hosts.h"
 #include "supervise/lane.h"
 #include "supervise/limit_watch.h"
 #include "supervise/lookups.h"
+#include "supervise/parked.h"
 #include "supervise/processes.h"
 #include "supervise/relay.h"
+#include "supervise/resolver.h"
 #include "supervise/sockets.h"
 #include "supervise/supervise.h"
 #include "supervise/violations.h"
@@ -35,7 +38,12 @@ struct sp_supervisor {
     struct sp_processes processes;
     struct sp_relay relay;
     struct sp_sockets sockets;
+    enum sp_reach reach;
+    bool inet_granted; /* some INET address is: datagram sockets are real ones */
     struct sp_lookups lookups;
+    struct sp_parked_calls parked;
+    struct sp_resolver resolver;
+    struct sp_hosts hosts;
     struct sp_files files;
     struct sp_violations violations;
     struct sp_violations refusals; /* under a policy that only traces */
@@ -80,7 +88,8 @@ enum sp_answer_kind {
     SP_ANSWER_RETURN,   /* not done; the call gives `value` */
     SP_ANSWER_REFUSE,   /* not done; the call fails with errno `value` */
     SP_ANSWER_GIVE, /* the call gives the descriptor `value` of ours, which is then closed */
-    SP_ANSWER_GONE, /* already answered, or nobody waits any more */
+    SP_ANSWER_GONE,  /* already answered, or nobody waits any more */
+    SP_ANSWER_LATER, /* parked: answered when what it waits for has come */
 };
 
 struct sp_answer {
@@ -94,6 +103,7 @@ struct sp_answer {
 #define SP_RETURN(v) ((struct sp_answer){.kind = SP_ANSWER_RETURN, .value = (v)})
 #define SP_REFUSE(e) ((struct sp_answer){.kind = SP_ANSWER_REFUSE, .value = (e)})
 #define SP_GONE      ((struct sp_answer){.kind = SP_ANSWER_GONE})
+#define SP_LATER     ((struct sp_answer){.kind = SP_ANSWER_LATER})
 
 static inline uint64_t sp_supervisor_t(const struct sp_supervisor *s)
 {
@@ -113,6 +123,8 @@ static inline int sp_act_int(const struct sp_act_call *call, int i)
 
 /* notify.c: receives one notification and answers it. false when the listener is at its end. */
 bool sp_notify(struct sp_supervisor *s);
+/* Answers a call that was received earlier. */
+void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer);
 /* The process of a thread, met now if it is new; NULL when it is gone. */
 struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
 
@@ -131,13 +143,14 @@ struct sp_answer sp_act_open(struct sp_act_call *call);   /* open_acts.c */
 struct sp_answer sp_act_path(struct sp_act_call *call);   /* path_acts.c */
 struct sp_answer sp_act_socket(struct sp_act_call *call); /* network_acts.c */
 struct sp_answer sp_act_socketpair(struct sp_act_call *call);
-struct sp_answer sp_act_connect(struct sp_act_call *call);
-struct sp_answer sp_act_bind(struct sp_act_call *call);
-struct sp_answer sp_act_listen(struct sp_act_call *call);
-struct sp_answer sp_act_send(struct sp_act_call *call);
 struct sp_answer sp_act_setsockopt(struct sp_act_call *call);
-struct sp_answer sp_act_task(struct sp_act_call *call); /* tasks.c */
-struct sp_answer sp_act_kill(struct sp_act_call *call); /* task_acts.c */
+struct sp_answer sp_act_task(struct sp_act_call *call);    /* tasks.c */
+struct sp_answer sp_act_connect(struct sp_act_call *call); /* connect_acts.c */
+struct sp_answer sp_act_bind(struct sp_act_call *call);    /* bind_acts.c */
+struct sp_answer sp_act_listen(struct sp_act_call *call);
+struct sp_answer sp_act_send(struct sp_act_call *call);    /* send_acts.c */
+struct sp_answer sp_act_resolve(struct sp_act_call *call); /* resolve_acts.c */
+struct sp_answer sp_act_kill(struct sp_act_call *call);    /* task_acts.c */
 struct sp_answer sp_act_knob(struct sp_act_call *call);
 struct sp_answer sp_act_fcntl(struct sp_act_call *call);
 struct sp_answer sp_act_prctl(struct sp_act_call *call);

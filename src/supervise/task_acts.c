@@ -174,7 +174,7 @@ static int errno_of(const struct sp_act_call *call)
         int nr = rule->nr_aarch64;
 #endif
         if (nr == call->n->data.nr)
-            return call->s->is->network_closed ? rule->network_denied.err
+            return call->s->reach != SP_REACH_OPEN ? rule->network_denied.err
                                                    : rule->network_open.err;
     }
     return SP_CALL_UNKNOWN_ERRNO;

@@ -6,13 +6,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "sys/landlock.h"
 
 #define PAGE       4096u
 #define PROC_MAGIC 0x9fa0
@@ -22,6 +26,9 @@
 #define PIDFD_OF_THREAD O_EXCL /* PIDFD_THREAD */
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd 438
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
 #endif
 
 static uint64_t untagged(uint64_t address)
@@ -65,6 +72,20 @@ int sp_guest_read(pid_t tid, uint64_t address, void *to, size_t size)
     return read_some(tid, untagged(address), to, size) == (ssize_t)size ? 0 : -EFAULT;
 }
 
+int sp_guest_write(pid_t tid, uint64_t address, const void *from, size_t size)
+{
+    struct iovec local = {(void *)from, size};
+    struct iovec remote = {(void *)(uintptr_t)untagged(address), size};
+    if (process_vm_writev(tid, &local, 1, &remote, 1, 0) == (ssize_t)size)
+        return 0;
+    char name[40];
+    snprintf(name, sizeof name, "/proc/%d/mem", tid);
+    sp_auto_fd fd = open(name, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 || pwrite(fd, from, size, (off_t)untagged(address)) != (ssize_t)size)
+        return -EFAULT;
+    return 0;
+}
+
 ssize_t sp_guest_text(pid_t tid, uint64_t address, char *to, size_t size)
 {
     address = untagged(address);
@@ -105,6 +126,24 @@ static char *stat_fields(pid_t pid, char *text, size_t size)
         return NULL;
     char *after = strrchr(text, ')');
     return after != NULL && after[1] == ' ' && after[2] != '\0' ? after + 3 : NULL;
+}
+
+static uint64_t signal_set(const char *status, const char *name)
+{
+    const char *at = strstr(status, name);
+    return at != NULL ? strtoull(at + strlen(name), NULL, 16) : 0;
+}
+
+bool sp_guest_interrupted(pid_t tid)
+{
+    char name[40];
+    char text[2048];
+    snprintf(name, sizeof name, "/proc/%d/status", tid);
+    if (read_file(name, text, sizeof text) <= 0)
+        return false;
+    uint64_t waiting = signal_set(text, "\nSigPnd:") | signal_set(text, "\nShdPnd:");
+    return (waiting & ~signal_set(text, "\nSigBlk:") &
+            ~signal_set(text, "\nSigIgn:")) != 0;
 }
 
 bool sp_guest_ids(pid_t tid, struct sp_guest_ids *ret_ids)
@@ -228,6 +267,61 @@ int sp_guest_take_fd(pid_t tid, int fd)
         (S_ISSOCK(st.st_mode) && sp_guest_socket(tid, fd) != st.st_ino))
         return -EBADF;
     return sp_steal_fd(&taken);
+}
+
+int sp_guest_take_socket(pid_t tid, int pidfd, int fd)
+{
+    char name[60];
+    struct stat own;
+    struct stat st;
+    snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, fd);
+    if (stat(name, &own) != 0)
+        return -EBADF;
+    if (!S_ISSOCK(own.st_mode))
+        return -ENOTSOCK;
+    sp_auto_fd taken = pidfd >= 0 ? (int)syscall(SYS_pidfd_getfd, pidfd, fd, 0) : -1;
+    if (taken >= 0 && fstat(taken, &st) == 0 && st.st_ino == own.st_ino &&
+        st.st_dev == own.st_dev)
+        return sp_steal_fd(&taken);
+    return sp_guest_take_fd(tid, fd);
+}
+
+/* In a child that shares our memory while we wait for it, and nothing else with us: what is left
+ * of our descriptors is the socket, so that no name in procfs leads to another. */
+static _Noreturn void bind_as(int folder, unsigned mask, int ruleset, int socket_fd,
+                              const struct sockaddr_un *address, unsigned size)
+{
+    if (ruleset >= 0 && sp_sys_landlock_restrict(ruleset) != 0)
+        _exit(EACCES);
+    if (fchdir(folder) != 0)
+        _exit(errno);
+    umask(mask);
+    if ((socket_fd > 0 &&
+         syscall(SYS_close_range, 0u, (unsigned)socket_fd - 1, 0u) != 0) ||
+        syscall(SYS_close_range, (unsigned)socket_fd + 1, ~0u, 0u) != 0)
+        _exit(EACCES);
+    _exit(bind(socket_fd, (const struct sockaddr *)address, size) == 0 ? 0 : errno);
+}
+
+int sp_guest_bind_path(pid_t tid, int ruleset, int socket,
+                       const struct sockaddr_un *address, unsigned size)
+{
+    char name[40];
+    int status;
+    unsigned mask = sp_guest_umask(tid);
+    snprintf(name, sizeof name, "/proc/%d/cwd", tid);
+    sp_auto_fd folder = open(name, O_PATH | O_CLOEXEC);
+    if (folder < 0)
+        return -errno;
+    pid_t child = vfork();
+    if (child == 0)
+        bind_as(folder, mask, ruleset, socket, address, size);
+    if (child < 0)
+        return -errno;
+    while (waitpid(child, &status, 0) < 0)
+        if (errno != EINTR)
+            return -EACCES;
+    return WIFEXITED(status) ? -WEXITSTATUS(status) : -EACCES;
 }
 
 /* Opens in the thread's context. Magic links of procfs are not followed: they would be resolved

@@ -18,6 +18,12 @@ int sp_guest_read(pid_t tid, uint64_t address, void *to, size_t size);
  * came within size. */
 ssize_t sp_guest_text(pid_t tid, uint64_t address, char *to, size_t size);
 
+/* Writes exactly `size` bytes into its memory. 0, or -EFAULT. */
+int sp_guest_write(pid_t tid, uint64_t address, const void *from, size_t size);
+
+/* Whether a signal is waiting for the thread that it neither blocks nor ignores. */
+bool sp_guest_interrupted(pid_t tid);
+
 /* The process (thread group) of a thread and its parent; false when it is gone. */
 struct sp_guest_ids {
     pid_t pid;
@@ -58,6 +64,17 @@ uint64_t sp_guest_socket(pid_t tid, int fd);
 
 /* A duplicate of the thread's descriptor (pidfd_getfd), or a negative errno. */
 int sp_guest_take_fd(pid_t tid, int fd);
+
+/* The same for a socket, by a pidfd of the thread's process where that will do (-1: none).
+ * -EBADF, -ENOTSOCK: it is none. */
+int sp_guest_take_socket(pid_t tid, int pidfd, int fd);
+
+/* Binds a Unix socket (`socket`, the guest's own description) to the path in `address` as the
+ * thread would: from its folder, with its mask, under the rules of `ruleset` (-1: none). 0 or
+ * -errno. */
+struct sockaddr_un;
+int sp_guest_bind_path(pid_t tid, int ruleset, int socket,
+                       const struct sockaddr_un *address, unsigned size);
 
 /* An O_PATH descriptor for `path` as the thread sees it (its cwd or `dirfd`); flags as
  * O_NOFOLLOW. Walks into procfs are refused with -EACCES: its magic names would be resolved

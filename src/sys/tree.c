@@ -86,10 +86,17 @@ bool sp_tree_kill(uint64_t deadline_ns, sp_on_reaped *on_reaped, void *context)
     }
 }
 
+static pid_t left_out;
+
+void sp_tree_leave_out(pid_t pid)
+{
+    left_out = pid;
+}
+
 bool sp_tree_contains(pid_t pid)
 {
     pid_t self = getpid();
-    for (int depth = 0; depth < DEPTH_MAX * 4 && pid > 1; depth++) {
+    for (int depth = 0; depth < DEPTH_MAX * 4 && pid > 1 && pid != left_out; depth++) {
         struct sp_guest_ids ids;
         if (!sp_guest_ids(pid, &ids))
             return false;

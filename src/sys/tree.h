@@ -14,8 +14,12 @@ typedef void sp_on_reaped(void *context, pid_t pid, int status,
                           const struct rusage *usage);
 bool sp_tree_kill(uint64_t deadline_ns, sp_on_reaped *on_reaped, void *context);
 
-/* Whether `pid` is a descendant of the calling process. */
+/* Whether `pid` is a descendant of the calling process, and not the one left out nor below it. */
 bool sp_tree_contains(pid_t pid);
+
+/* A child of the caller's that is no part of the run; the last one counts. It is killed with the
+ * rest all the same. */
+void sp_tree_leave_out(pid_t pid);
 
 /* The thread of `parent` that made its child `child`; 0 when it is gone, or not among the first
  * few hundred. */

@@ -44,7 +44,8 @@ enum sp_guard {
     SP_GUARD_SENDMSG,        /* opens a connection (MSG_FASTOPEN) */
     SP_GUARD_SENDMMSG,       /* the same, flags one argument later */
     SP_GUARD_SETSOCKOPT, /* IP levels; makes connect and send one (TCP_FASTOPEN_CONNECT) */
-    SP_GUARD_CLONE,      /* namespaces, untraced or memory-sharing processes */
+    SP_GUARD_SETSOCKOPT_JUDGED, /* and what makes another socket of it (TCP_ULP) */
+    SP_GUARD_CLONE,             /* namespaces, untraced or memory-sharing processes */
     SP_GUARD_OTHER_PID,    /* first argument is a process that is not 0, the caller */
     SP_GUARD_OTHER_PRIO,   /* setpriority of anything but the caller */
     SP_GUARD_OTHER_IOPRIO, /* ioprio_set of anything but the caller */

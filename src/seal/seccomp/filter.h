@@ -31,6 +31,8 @@ enum sp_filter_arch {
 struct sp_filter_features {
     /* The table's second column, else the first. */
     bool network_denied;
+    /* With network_denied: some of it is granted, and the supervisor judges each act. */
+    bool network_judged;
     /* Leaves open the few calls that only trace-only leaves open. */
     bool trace_only;
     /* Landlock (ABI 6) keeps signals inside: those to threads are not notified, the

@@ -172,14 +172,17 @@ static void add_sendto(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
 }
 
 /* SOL_IP and SOL_IPV6, which what stands in for a datagram socket does not know; IPPROTO_TCP,
- * TCP_FASTOPEN_CONNECT. */
-static void add_setsockopt(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
+ * TCP_FASTOPEN_CONNECT, and where acts are judged TCP_ULP. */
+static void add_setsockopt(struct sp_bpf *bpf, bool judged, sp_bpf_ref hit,
+                           sp_bpf_ref miss)
 {
     sp_bpf_load_low(bpf, 1);
     sp_bpf_add(bpf, JEQ, 0, hit, SP_BPF_NEXT);
     sp_bpf_add(bpf, JEQ, 41, hit, SP_BPF_NEXT);
     sp_bpf_add(bpf, JEQ, 6, SP_BPF_NEXT, miss);
     sp_bpf_load_low(bpf, 2);
+    if (judged)
+        sp_bpf_add(bpf, JEQ, 31, hit, SP_BPF_NEXT);
     sp_bpf_add(bpf, JEQ, 30, hit, miss);
 }
 
@@ -224,7 +227,8 @@ void sp_guard_add(struct sp_bpf *bpf, enum sp_guard guard, sp_bpf_ref hit,
         add_sendto(bpf, hit, miss);
         return;
     case SP_GUARD_SETSOCKOPT:
-        add_setsockopt(bpf, hit, miss);
+    case SP_GUARD_SETSOCKOPT_JUDGED:
+        add_setsockopt(bpf, guard == SP_GUARD_SETSOCKOPT_JUDGED, hit, miss);
         return;
     case SP_GUARD_CLONE:
         add_clone(bpf, hit, miss);

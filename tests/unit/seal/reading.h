@@ -89,6 +89,9 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
         return (low[2] & fastopen) != 0;
     case SP_GUARD_SENDMMSG:
         return (low[3] & fastopen) != 0;
+    case SP_GUARD_SETSOCKOPT_JUDGED:
+        return low[1] == 0 || low[1] == 41 ||
+               (low[1] == 6 && (low[2] == 30 || low[2] == 31));
     case SP_GUARD_SETSOCKOPT:
         return low[1] == 0 || low[1] == 41 || (low[1] == 6 && low[2] == 30);
     case SP_GUARD_CLONE: {
@@ -186,10 +189,13 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
     if (row == NULL)
         return f->listener ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ERRNO | ENOSYS;
     bool opens = row->guard == SP_GUARD_OPEN || row->guard == SP_GUARD_OPENAT;
-    bool every_open = opens && f->reads_notified;
-    bool every_task = row->guard == SP_GUARD_CLONE && f->tasks_notified;
-    if (!every_open && !every_task &&
-        !reading_meant(row->guard, data->args, f->devices_scoped))
+    bool sends = row->guard == SP_GUARD_SENDMSG || row->guard == SP_GUARD_SENDMMSG;
+    bool tasks = row->guard == SP_GUARD_CLONE && f->tasks_notified;
+    bool every = tasks || (opens && f->reads_notified) || (sends && f->network_judged);
+    enum sp_guard guard = row->guard == SP_GUARD_SETSOCKOPT && f->network_judged
+                              ? SP_GUARD_SETSOCKOPT_JUDGED
+                              : (enum sp_guard)row->guard;
+    if (!every && !reading_meant(guard, data->args, f->devices_scoped))
         return SECCOMP_RET_ALLOW;
     return reading_treated(f->network_denied ? row->network_denied : row->network_open,
                            f);
@@ -209,6 +215,7 @@ static inline struct sp_filter_features reading_features(unsigned number)
         .listener = number & 64,
         .tasks_notified = number & 256,
         .arch = number & 128 ? SP_ARCH_AARCH64 : SP_ARCH_X86_64,
+        .network_judged = (number & 257) == 257,
     };
 }
 

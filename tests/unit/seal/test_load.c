@@ -318,6 +318,7 @@ static void run_all_filters(const void *argument)
             .reads_notified = number & 16,
             .record = number & 32,
             .tasks_notified = number & 64,
+            .network_judged = (number & 65) == 65,
             .listener = true,
         };
         struct sp_filter filter;

@@ -14,6 +14,7 @@
 enum policy {
     TRACE,    /* trace-only, everything at hand */
     NONET,    /* no-network, everything at hand */
+    JUDGED,   /* some of the network granted, everything at hand */
     OLD,      /* no-network on a kernel whose Landlock scopes nothing */
     QUIET,    /* no-network, nobody wants the record */
     READS,    /* no-network, files = "all" */
@@ -33,6 +34,12 @@ static const struct sp_filter_features policies[] = {
                .devices_scoped = true,
                .record = true,
                .listener = true},
+    [JUDGED] = {.network_denied = true,
+                .network_judged = true,
+                .signals_scoped = true,
+                .devices_scoped = true,
+                .record = true,
+                .listener = true},
     [OLD] = {.network_denied = true, .record = true, .listener = true},
     [QUIET] = {.network_denied = true,
                .signals_scoped = true,
@@ -110,6 +117,14 @@ static const struct row {
     {NONET, "bind", {0},                      NOTIFY, "the same"},
     {NONET, "listen", {0},                    NOTIFY, "binds a port by itself"},
     {NONET, "accept4", {0},                   ALLOW,  "only what was allowed to listen can"},
+    {JUDGED, "connect", {0},                  NOTIFY, "judged by its address"},
+    {JUDGED, "sendmsg", {3, 4096, 0},         NOTIFY, "whom it goes to stands in memory"},
+    {JUDGED, "sendmmsg", {3, 4096, 2, 0},     NOTIFY, "the same of each entry"},
+    {JUDGED, "sendto", {3, 4096, 1, 0, 0, 0}, ALLOW,  "no address: to where it is connected"},
+    {JUDGED, "sendto", {3, 4096, 1, 0, HIGH(1), 16}, NOTIFY, "an address at 4 GiB"},
+    {JUDGED, "setsockopt", {3, 6, 31},        NOTIFY, "TCP_ULP makes another socket of it"},
+    {JUDGED, "setsockopt", {3, 0, 4},         NOTIFY, "IP_OPTIONS: a route of its own"},
+    {JUDGED, "setsockopt", {3, 1, 2},         ALLOW,  "SO_REUSEADDR"},
     {NONET, "socketpair", {1, 1},             ALLOW,  "a Unix stream pair: asyncio"},
     {NONET, "socketpair", {1, 02000001},      ALLOW,  "the same with SOCK_CLOEXEC"},
     {NONET, "socketpair", {1, 02004005},      ALLOW,  "seqpacket, CLOEXEC and NONBLOCK"},

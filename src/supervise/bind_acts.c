@@ -1,0 +1,132 @@
+/* Binding and listening: judged on the copied address, done on the socket itself. */
+#include <errno.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "supervise/network.h"
+#include "sys/guest.h"
+#include "sys/watchdog.h"
+
+static int take(struct sp_act_call *call)
+{
+    return sp_sockets_take_any(&call->s->sockets, call->process->pidfd,
+                               (pid_t)call->n->pid, sp_act_int(call, 0));
+}
+
+/* To a path as the guest would do it, so that the socket's own name is the one it asked for. */
+static int perform(struct sp_act_call *call, const struct sp_address *a)
+{
+    sp_auto_fd fd = take(call);
+    if (fd < 0)
+        return fd;
+    bool path = a->family == AF_UNIX &&
+                a->size > offsetof(struct sockaddr_un, sun_path) &&
+                a->raw.un.sun_path[0] != '\0';
+    if (path)
+        return sp_guest_bind_path((pid_t)call->n->pid, call->s->is->launch->ruleset, fd,
+                                  &a->raw.un, a->size);
+    return bind(fd, &a->raw.sa, a->size) == 0 ? 0 : -errno;
+}
+
+static struct sp_answer bind_judged(struct sp_act_call *call, struct sp_address *a)
+{
+    /* Of IPv4, the kernel takes an address without a family for any address. */
+    if (a->family == AF_UNSPEC && a->size >= sizeof a->raw.in) {
+        a->raw.sa.sa_family = AF_INET;
+        sp_address_take(a, (int)a->size);
+    }
+    if (sp_address_is_inet(a)) {
+        struct sp_verdict verdict = sp_network_judge(call, a);
+        if (verdict.action == SP_DENY)
+            return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, &verdict,
+                                   EACCES);
+    } else if (a->family != AF_UNIX) {
+        return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
+    }
+    bool safe = sp_watchdog_begin();
+    int result = safe ? perform(call, a) : -EAGAIN;
+    sp_watchdog_end();
+    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, NULL);
+    return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+}
+
+/* Where the network is closed, binding a Unix socket stays the guest's own call: what it binds
+ * can be reached by itself only. A thread that changes the address meanwhile gains a bound TCP
+ * socket at most (Landlock forbids that too), and listening is judged on the socket. */
+struct sp_answer sp_act_bind(struct sp_act_call *call)
+{
+    static struct sp_address a;
+    if (!sp_network_read_address(call, sp_act_arg(call, 1), sp_act_arg(call, 2), &a))
+        return sp_network_unreadable(call, sp_act_arg(call, 2));
+    if (call->s->reach == SP_REACH_JUDGED)
+        return bind_judged(call, &a);
+    if (call->s->reach == SP_REACH_CLOSED && a.family != AF_UNIX)
+        return sp_network_deny(call, SP_ACT_CONNECT, "bind", a.text, &a, NULL, EACCES);
+    if (sp_network_observe(call, SP_ACT_CONNECT, "bind", &a))
+        return SP_CONTINUE;
+    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", &a, "observed");
+    return SP_CONTINUE;
+}
+
+/* ---- listening ------------------------------------------------------------------------ */
+
+/* What a socket listens on, once it listens: one that was never bound takes any address. */
+static bool own_address(int fd, struct sp_address *ret_address)
+{
+    socklen_t size = sizeof ret_address->raw;
+    memset(&ret_address->raw, 0, sizeof ret_address->raw);
+    return getsockname(fd, &ret_address->raw.sa, &size) == 0 &&
+           sp_address_take(ret_address, (int)size);
+}
+
+static struct sp_answer listen_on(struct sp_act_call *call, int fd,
+                                  const struct sp_address *a)
+{
+    if (listen(fd, sp_act_int(call, 1)) != 0)
+        return SP_REFUSE(errno);
+    sp_sockets_settled(&call->s->sockets, fd);
+    sp_network_record(call, SP_KIND_BIND, SP_ACT_NONE, "listen", a, NULL);
+    return SP_RETURN(0);
+}
+
+static struct sp_answer listen_judged(struct sp_act_call *call)
+{
+    static struct sp_address a;
+    sp_auto_fd fd = take(call);
+    if (fd < 0)
+        return SP_REFUSE(-fd);
+    if (!own_address(fd, &a))
+        return SP_REFUSE(EINVAL);
+    if (a.family == AF_UNIX)
+        return listen_on(call, fd, NULL);
+    struct sp_verdict verdict = sp_network_judge(call, &a);
+    if (verdict.action == SP_DENY || !sp_address_is_inet(&a))
+        return sp_network_deny(call, SP_ACT_NONE, "listen", a.text, &a, &verdict,
+                               EACCES);
+    return listen_on(call, fd, &a);
+}
+
+/* Listening opens a port even on a socket that was never bound. It is done on the socket that
+ * was judged, since another thread may put a different one under the number. */
+struct sp_answer sp_act_listen(struct sp_act_call *call)
+{
+    if (call->s->reach == SP_REACH_OPEN) {
+        sp_network_record(call, SP_KIND_BIND, SP_ACT_NONE, "listen", NULL, NULL);
+        return SP_CONTINUE;
+    }
+    if (call->s->reach == SP_REACH_JUDGED) {
+        struct sp_answer answer =
+            sp_watchdog_begin() ? listen_judged(call) : SP_REFUSE(EAGAIN);
+        sp_watchdog_end();
+        return answer;
+    }
+    sp_auto_fd fd =
+        sp_sockets_take(&call->s->sockets, (pid_t)call->n->pid, sp_act_int(call, 0));
+    if (fd == -EACCES)
+        return sp_network_deny(call, SP_ACT_NONE, "listen", "a socket", NULL, NULL,
+                               EACCES);
+    if (fd < 0)
+        return SP_REFUSE(-fd);
+    return listen_on(call, fd, NULL);
+}
