@@ -80,6 +80,17 @@ int sp_acts_open(const char *operation, PyObject *args)
     return 0;
 }
 
+/* A folder is read: of interest where that can be denied. */
+int sp_acts_folder(const char *operation, PyObject *args)
+{
+    PyObject *path = sp_acts_item(args, 0);
+    if (!sp_agent.config->opens || !path || path == Py_None || PyLong_Check(path))
+        return 0;
+    struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, operation);
+    sp_acts_add_path(r, SP_FIELD_PATH, path);
+    return announce(SP_ACT_OPEN, r);
+}
+
 int sp_acts_database(const char *operation, PyObject *args)
 {
     struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, operation);

@@ -11,6 +11,7 @@
 #include "agent/lane.h"
 
 int sp_acts_open(const char *operation, PyObject *args); /* (path, mode, flags) */
+int sp_acts_folder(const char *operation, PyObject *args);
 int sp_acts_database(const char *operation,
                      PyObject *args);                    /* (path,): opened by C code */
 int sp_acts_path(const char *operation, PyObject *args); /* (path, ...) */

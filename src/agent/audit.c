@@ -151,6 +151,8 @@ static const struct watch watches[] = {
     /* files */
     {"open", sp_acts_open, "read"},
     {"sqlite3.connect", sp_acts_database, "sqlite3.connect"},
+    {"os.listdir", sp_acts_folder, "read"},
+    {"os.scandir", sp_acts_folder, "read"},
     {"os.remove", sp_acts_path, "remove"},
     {"os.rename", sp_acts_paths, "rename"},
     {"os.link", sp_acts_paths, "link"},

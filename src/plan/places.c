@@ -87,10 +87,6 @@ static const char *const system_files[] = {
     "/dev/tty",
     "/dev/pts",
     "/dev/ptmx",
-    "/dev/fd",
-    "/dev/stdin",
-    "/dev/stdout",
-    "/dev/stderr",
     "/proc/self",
     "/proc/cpuinfo",
     "/proc/filesystems",
@@ -216,8 +212,8 @@ static void find_home(char to[PATH_MAX])
 }
 
 int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
-                   const char *tmp, const char *path, struct sp_run_places *ret_places,
-                   struct sp_error *reterr)
+                   const char *tmp, const char *agents, const char *path,
+                   struct sp_run_places *ret_places, struct sp_error *reterr)
 {
     struct sp_run_places *p = ret_places;
     p->text_used = 0;
@@ -238,6 +234,7 @@ int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
         /* Without a home, what lies in one is nowhere. */
         .home = p->home[0] != '\0' ? p->home : NULL,
         .tmp = tmp,
+        .agents = agents,
         .python_read = p->read.items,
         .python_write = p->write.items,
         .python_programs = p->programs.items,

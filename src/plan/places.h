@@ -32,11 +32,12 @@ struct sp_run_places {
 };
 
 /* To be called in the folder of the run. `script`: the folder of the program, NULL: none; `tmp`:
- * the run's private folder, NULL: none; `path`: the guest's PATH. All must outlive the result,
+ * the run's private folder, NULL: none; `agents`: of the stub and the agents; `path`: the guest's PATH. All must outlive the result,
  * which must not be moved. */
 int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
-                   const char *tmp, const char *path, struct sp_run_places *ret_places,
-                   struct sp_error *reterr) SP_MUST_CHECK;
+                   const char *tmp, const char *agents, const char *path,
+                   struct sp_run_places *ret_places, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 /* Whether a policy as written names {tmp} among what may be written. */
 bool sp_places_want_tmp(const struct sp_policy *policy);

@@ -98,6 +98,10 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
         .trace_only = plan->policy->traces_only != 0,
         .signals_scoped = sp_landlock_scoped(&plan->landlock),
         .devices_scoped = true, /* the policies of today leave devices alone */
+        .reads_notified =
+            plan->reads_judged ||
+            sp_policy_setting(plan->policy, SP_SETTING_FILES) == SP_FILES_ALL,
+        .attributes_judged = plan->writes_judged,
         .record = true,
         .listener = plan->listener,
         .tasks_notified =
@@ -109,9 +113,7 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
 /* What no mechanism of this version holds is refused rather than let through. */
 static int plan_unenforced(const struct sp_policy *policy, struct sp_error *reterr)
 {
-    bool unenforced = sp_policy_restricts(policy, SP_LIST_READ) ||
-                      sp_policy_restricts(policy, SP_LIST_WRITE) ||
-                      sp_policy_restricts(policy, SP_LIST_PROCESS) ||
+    bool unenforced = sp_policy_restricts(policy, SP_LIST_PROCESS) ||
                       sp_policy_fork(policy).action == SP_DENY ||
                       sp_policy_setting(policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
     if (!unenforced || sp_policy_observes(policy))
@@ -131,8 +133,9 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
     plan->reach = sp_policy_observes(policy) ? SP_REACH_OPEN : sp_policy_reach(policy);
     plan->calls = calls;
     plan->degraded = 0;
-    plan->writable_count = 0;
-    plan->writable_used = 0;
+    plan->writable.count = plan->readable.count = 0;
+    plan->reads_judged = sp_policy_restricts(policy, SP_LIST_READ);
+    plan->writes_judged = sp_policy_restricts(policy, SP_LIST_WRITE);
     /* Whether one is around us already shows only in trying. */
     bool spare = (accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) != 0;
     sp_host_probe(&plan->host, spare ? SP_HOST_FULL : SP_HOST_LAUNCH);
@@ -153,105 +156,11 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
     /* What is granted of the network is done by the supervisor, in its own domain. */
     landlock.network_denied = plan->reach != SP_REACH_OPEN;
     landlock.writes_guarded = true;
+    bool enforced = !sp_policy_observes(policy);
+    landlock.reads_judged = plan->reads_judged && enforced;
+    landlock.writes_judged = plan->writes_judged && enforced;
     sp_landlock_compile(&landlock, &plan->guest);
     return plan_filter(plan, reterr);
-}
-
-/* Blanks in a mount's path are written as "\040". */
-static void unescape(char *text)
-{
-    char *to = text;
-    for (const char *at = text; *at != '\0'; to++) {
-        bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
-        *to = octal ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'))
-                    : *at;
-        at += octal ? 4 : 1;
-    }
-    *to = '\0';
-}
-
-/* Whether the kernel itself, or devices, can be written to somewhere below the folder: procfs
- * mounted for a root folder that is being put together, for example. */
-static bool system_below(const char *path)
-{
-    static const char *const kinds[] = {
-        "proc",    "sysfs",      "cgroup",  "cgroup2",  "devtmpfs",   "debugfs",
-        "tracefs", "securityfs", "bpf",     "configfs", "efivarfs",   "pstore",
-        "fusectl", "selinuxfs",  "smackfs", "mqueue",   "binfmt_misc"};
-    char *line = NULL;
-    size_t room = 0;
-    size_t length = strlen(path);
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    bool found = mounts == NULL;
-    while (!found && getline(&line, &room, mounts) > 0) {
-        char place[PATH_MAX];
-        char kind[32];
-        const char *rest = strstr(line, " - ");
-        if (rest == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", place) != 1 ||
-            sscanf(rest, " - %31s", kind) != 1)
-            continue;
-        unescape(place);
-        if (strncmp(place, path, length) != 0 || place[length] != '/')
-            continue;
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            found |= strcmp(kind, kinds[i]) == 0;
-    }
-    free(line);
-    if (mounts != NULL)
-        fclose(mounts);
-    return found;
-}
-
-/* A folder above the system's own is no place to write in unwatched. */
-static bool grantable(const char *path)
-{
-    static const char *const system[] = {"/proc", "/sys", "/dev"};
-    if (strcmp(path, "/") == 0)
-        return false;
-    for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
-        size_t length = strlen(system[i]);
-        if (strncmp(path, system[i], length) == 0 &&
-            (path[length] == '\0' || path[length] == '/'))
-            return false;
-    }
-    return !system_below(path);
-}
-
-static int grant(struct sp_plan *plan, const char *path, struct sp_error *reterr)
-{
-    for (size_t i = 0; i < plan->writable_count; i++)
-        if (strcmp(plan->writable[i], path) == 0)
-            return 0;
-    size_t size = strlen(path) + 1;
-    if (plan->writable_count == SP_WRITABLE_MAX ||
-        size > sizeof plan->writable_text - plan->writable_used)
-        return sp_fail(reterr, SP_E_INTERNAL, "no room for what may be written");
-    char *text = plan->writable_text + plan->writable_used;
-    memcpy(text, path, size);
-    plan->writable_used += size;
-    plan->writable[plan->writable_count++] = text;
-    return sp_landlock_grant(&plan->guest, text, SP_FS_WRITE_FILE | SP_FS_TRUNCATE,
-                             reterr);
-}
-
-int sp_plan_grant_writes(struct sp_plan *plan, struct sp_error *reterr)
-{
-    static const char *const nodes[] = {"/dev/shm", "/dev/null", "/dev/tty",
-                                        "/dev/pts"};
-    const char *temporary = getenv("TMPDIR");
-    char path[PATH_MAX];
-    int code = 0;
-    if (plan->host.landlock_abi < 1)
-        return 0;
-    if (realpath(".", path) != NULL && grantable(path))
-        code = grant(plan, path, reterr);
-    if (temporary == NULL || temporary[0] == '\0')
-        temporary = "/tmp";
-    if (code == 0 && realpath(temporary, path) != NULL && grantable(path))
-        code = grant(plan, path, reterr);
-    for (size_t i = 0; i < sizeof nodes / sizeof *nodes && code == 0; i++)
-        code = grant(plan, nodes[i], reterr);
-    return code;
 }
 
 struct claim {
@@ -309,6 +218,9 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
          .filter = true,
          .landlock = tcp},
         {.section = net ? "imports" : NULL, .agent = true},
+        {.section = plan->reads_judged || plan->writes_judged ? "fs" : NULL,
+         .listener = true,
+         .landlock = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);
     if (!sp_limit_plan_any(&plan->limits))

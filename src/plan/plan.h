@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "plan/limit_plan.h"
+#include "policy/bind.h"
 #include "policy/policy.h"
 #include "ring/ring.h"
 #include "seal/landlock/ruleset.h"
@@ -29,8 +30,14 @@ enum sp_ability {
 const char *sp_ability_name(enum sp_ability ability);
 int sp_ability_find(const char *name); /* -1: unknown */
 
-/* Folders and files that the guest may write by itself; any other write is the broker's. */
-#define SP_WRITABLE_MAX 8u
+#define SP_PLAN_PATHS_MAX  240u
+#define SP_PLAN_TEXT_BYTES (32u * 1024u)
+
+/* Canonical paths, each with what is below it. */
+struct sp_plan_paths {
+    const char *items[SP_PLAN_PATHS_MAX];
+    size_t count;
+};
 
 struct sp_plan {
     const struct sp_policy *policy; /* bound to the run */
@@ -39,13 +46,14 @@ struct sp_plan {
     struct sp_host host;
     unsigned
         degraded; /* bits of enum sp_ability: missing, and accepted by the caller */
-    struct sp_landlock landlock; /* the supervisor's domain (D1) */
-    struct sp_landlock guest;    /* the guest's (D2) */
-    const char
-        *writable[SP_WRITABLE_MAX]; /* what D2 lets it write by itself, canonical */
-    size_t writable_count;
-    char writable_text[3 * PATH_MAX];
-    size_t writable_used;
+    struct sp_landlock landlock;   /* the supervisor's domain (D1) */
+    struct sp_landlock guest;      /* the guest's (D2) */
+    struct sp_plan_paths writable; /* what D2 lets it write by itself */
+    struct sp_plan_paths readable; /* ... and read; only where reads are judged */
+    bool reads_judged;             /* the policy may deny a read */
+    bool writes_judged;            /* ... a change */
+    char text[SP_PLAN_TEXT_BYTES]; /* the paths */
+    size_t text_used;
     struct sp_filter filter;
     struct sp_limit_plan limits;
     bool listener;
@@ -58,9 +66,9 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
                  enum sp_calls_level calls, unsigned accepted, struct sp_plan *ret_plan,
                  struct sp_error *reterr) SP_MUST_CHECK;
 
-/* Adds the grants that depend on where the run is: the current folder, the temporary folder, and
- * nodes that hold nothing. To be called in the folder of the run. */
-int sp_plan_grant_writes(struct sp_plan *plan, struct sp_error *reterr) SP_MUST_CHECK;
+/* Adds the grants that depend on where the run is: what the policy allows as a whole. */
+int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
+                  struct sp_error *reterr) SP_MUST_CHECK;
 
 /* Who enforces and who records, as JSON objects: {"network":["listener","landlock"],...}. */
 void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to);

@@ -12,6 +12,7 @@ struct sp_places {
     const char *script;
     const char *home;
     const char *tmp;
+    const char *agents;              /* sandpit's own, which every guest reads */
     const char *const *python_read;  /* what the interpreter needs to read */
     const char *const *python_write; /* its own folders, installed packages included */
     const char *const *python_programs; /* its executables */

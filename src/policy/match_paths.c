@@ -69,3 +69,34 @@ enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,
         return SP_COVER_MIXED;
     return action == SP_ALLOW ? SP_COVER_ALLOWED : SP_COVER_DENIED;
 }
+
+/* A glob of one name in any folder below its fixed part holds as well wherever in there the folder
+ * is moved to. */
+static bool moves_along(const char *pattern, const char *from, const char *to)
+{
+    char fixed[SP_PATTERN_TEXT_MAX];
+    size_t size = sp_pattern_fixed(pattern);
+    bool anywhere = strncmp(pattern + size, "/**/", 4) == 0 || size == 0;
+    if (size >= sizeof fixed || !anywhere ||
+        strchr(pattern + size + (size > 0 ? 4 : 3), '/') != NULL)
+        return false;
+    memcpy(fixed, pattern, size);
+    fixed[size] = '\0';
+    return size == 0 || (sp_pattern_below(from, fixed) && sp_pattern_below(to, fixed));
+}
+
+struct sp_verdict sp_policy_move(const struct sp_policy *p, const char *from,
+                                 const char *to)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    for (uint32_t i = 0; i < p->rules_count; i++) {
+        const char *pattern = sp_policy_text(p, rules[i].pattern);
+        bool paths = rules[i].list == SP_LIST_READ || rules[i].list == SP_LIST_WRITE;
+        if (!paths || rules[i].action != SP_DENY || !matches_inside(p, &rules[i], from))
+            continue;
+        if (rules[i].shape != SP_SHAPE_GLOB || !moves_along(pattern, from, to))
+            return sp_judge_rule(p, &rules[i]);
+    }
+    return (struct sp_verdict){.action = SP_ALLOW,
+                               .source = sp_policy_text(p, p->source)};
+}

@@ -190,6 +190,11 @@ enum sp_cover {
 enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,
                               const char *folder);
 
+/* A folder that is moved takes what is in it to other paths. The verdict of the first rule that
+ * denies something in it by a path which would not be denied at the new one. */
+struct sp_verdict sp_policy_move(const struct sp_policy *p, const char *from,
+                                 const char *to);
+
 /* Whether a rule or allow list of that kind can deny anything at all. */
 bool sp_policy_restricts(const struct sp_policy *p, enum sp_list list);
 

@@ -32,6 +32,9 @@ int sp_config_build(const struct sp_plan *plan,
         .calls = trace ? plan->calls : SP_CALLS_OFF,
         .lookups = plan->reach != SP_REACH_OPEN,
         .trace = trace,
+        .opens = plan->listener &&
+                 (plan->reads_judged ||
+                  sp_policy_setting(plan->policy, SP_SETTING_FILES) == SP_FILES_ALL),
     };
     char stub[PATH_MAX + 32];
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);

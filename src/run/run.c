@@ -169,7 +169,7 @@ static const char *variable(char *const *environment, const char *name)
 }
 
 /* The policy as it holds in this run. In the folder of the run. */
-static int bind_policy(struct sp_run *run, struct sp_error *reterr)
+static int bind_policy(struct sp_run *run, const char *agents, struct sp_error *reterr)
 {
     const struct sp_run_request *rq = run->request;
     char script[PATH_MAX];
@@ -179,7 +179,7 @@ static int bind_policy(struct sp_run *run, struct sp_error *reterr)
         code = sp_private_folder_make(run->tmp, reterr);
     if (code == 0)
         code = sp_places_find(&run->interpreter, has_folder ? script : NULL,
-                              run->tmp[0] != '\0' ? run->tmp : NULL,
+                              run->tmp[0] != '\0' ? run->tmp : NULL, agents,
                               variable(rq->environment, "PATH"), &run->places, reterr);
     if (code == 0)
         code = sp_policy_bind(run->written, &run->places.places, &run->policy, reterr);
@@ -240,7 +240,7 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     if (code == 0)
         code = enter_folder(run, reterr);
     if (code == 0)
-        code = bind_policy(run, reterr);
+        code = bind_policy(run, agents, reterr);
     if (code == 0)
         limits = limits_of(run);
     if (code == 0)
@@ -249,7 +249,7 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     if (code == 0)
         code = check_agent(run, agents, reterr);
     if (code == 0)
-        code = sp_plan_grant_writes(&run->plan, reterr);
+        code = sp_plan_grant(&run->plan, &run->places.places, reterr);
     if (code != 0)
         return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
@@ -377,8 +377,10 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
     const struct sp_supervision supervision = {
         .policy = run->opened != NULL ? run->opened : run->policy,
         .observed = run->opened != NULL ? run->policy : NULL,
-        .writable = run->plan.writable,
-        .writable_count = run->plan.writable_count,
+        .writable = {run->plan.writable.items, run->plan.writable.count},
+        .readable = {run->plan.readable.items, run->plan.readable.count},
+        .reads_judged = run->plan.reads_judged,
+        .writes_judged = run->plan.writes_judged,
         .resolver = run->resolver,
         .reach = run->plan.reach,
         .writes_guarded = abi >= 1,

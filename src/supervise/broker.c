@@ -13,13 +13,14 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "supervise/fs_judge.h"
 #include "supervise/record.h"
 #include "sys/guest.h"
 #include "sys/tree.h"
 
 /* File systems through which the kernel is spoken to: a write there is no file's content. The
  * numbers are those of linux/magic.h. */
-static bool speaks_to_kernel(int fd)
+bool sp_broker_speaks_to_kernel(int fd)
 {
     static const unsigned magic[] = {
         0x9fa0,     /* proc */
@@ -57,27 +58,6 @@ static bool harmless_device(const struct stat *st)
                (minor_number >= 7 && minor_number <= 9);
     return (major_number == 5 && minor_number == 2) ||
            (major_number >= 136 && major_number <= 143);
-}
-
-struct sp_answer sp_broker_deny(struct sp_act_call *call, const char *operation,
-                                const struct sp_path *path, int err)
-{
-    struct sp_place place;
-    struct sp_buffer members;
-    sp_buffer_init(&members, 64u << 10);
-    sp_member_text(&members, "path", path->text);
-    sp_place_find(call, strcmp(operation, "open") == 0 ? SP_ACT_OPEN : SP_ACT_FILE,
-                  strrchr(path->text, '/'), &place, NULL);
-    struct sp_denial denial = {.category = "fs",
-                               .operation = operation,
-                               .target = path->text,
-                               .verdict = sp_verdict_always(call->s->policy),
-                               .layer = SP_LAYER_KERNEL,
-                               .members = &members};
-    sp_record_denial(call, &denial, &place, NULL);
-    sp_place_release(&place);
-    sp_buffer_release(&members);
-    return SP_REFUSE(err);
 }
 
 static struct sp_answer give(int fd, int flags)
@@ -119,6 +99,11 @@ static int reopen_fifo(int object, int flags)
     return made_to_wait(fd, flags);
 }
 
+/* What openat2 knows; the older calls ignore the rest. */
+#define KNOWN_FLAGS                                                                    \
+    (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT | \
+     O_NOFOLLOW | O_NOATIME | O_DIRECTORY)
+
 /* Settings of a process that it may write about itself and its kin. */
 static bool own_setting(const char *name)
 {
@@ -159,21 +144,85 @@ static bool magic_link(const char *name)
            strncmp(name, "task/", 5) == 0;
 }
 
-static struct sp_answer open_in_proc(struct sp_act_call *call,
-                                     const struct sp_path *path, int flags)
+static struct sp_answer write_in_proc(struct sp_act_call *call,
+                                      const struct sp_path *path, int flags)
 {
     pid_t pid;
     const char *name;
     char own[80];
     if (!process_file(call, path->text, &pid, &name))
-        return sp_broker_deny(call, "open", path, EACCES);
+        return sp_fs_deny(call, "open", path->text, EACCES);
     if (magic_link(name))
         return SP_CONTINUE;
     if (!own_setting(name) || !sp_tree_contains(pid))
-        return sp_broker_deny(call, "open", path, EACCES);
+        return sp_fs_deny(call, "open", path->text, EACCES);
     snprintf(own, sizeof own, "/proc/%d/%s", (int)pid, name);
     return give(open(own, (flags & (O_ACCMODE | O_TRUNC)) | O_NOFOLLOW | O_CLOEXEC),
                 flags);
+}
+
+/* Files that procfs shows everyone, under the names by which it leads to a process's own. */
+static const char *shared_name(const char *path)
+{
+    if (strcmp(path, "/proc/mounts") == 0)
+        return "/proc/self/mounts";
+    return strcmp(path, "/proc/net") == 0 ? "/proc/self/net" : path;
+}
+
+/* For the guest, whose /proc/self is not ours. Its domain does not reach here; no link is
+ * followed. */
+static struct sp_answer read_in_proc(struct sp_act_call *call,
+                                     const struct sp_path *path, int flags)
+{
+    char name[PATH_MAX];
+    pid_t pid;
+    const char *rest;
+    const char *text = shared_name(path->text);
+    if (strstr(text, "/../") != NULL || strstr(text, "//") != NULL)
+        return SP_REFUSE(EACCES);
+    if (sp_guest_proc_path((pid_t)call->n->pid, text, &pid, &rest)) {
+        snprintf(name, sizeof name, "/proc/%d/%.*s", (int)pid, PATH_MAX - 20, rest);
+        text = name;
+    }
+    struct open_how how = {.flags =
+                               (uint64_t)(unsigned)((flags & KNOWN_FLAGS) | O_CLOEXEC |
+                                                    O_NONBLOCK | O_NOCTTY),
+                           .resolve = RESOLVE_NO_SYMLINKS};
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, text, &how, sizeof how);
+    return give(made_to_wait(fd, flags), flags);
+}
+
+/* The object may have become another one since the path was judged. false: *ret_answer says no. */
+static bool object_allowed(struct sp_act_call *call, int object, int flags,
+                           struct sp_answer *ret_answer)
+{
+    char path[PATH_MAX];
+    const struct sp_supervision *is = call->s->is;
+    bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
+    bool reads = (flags & O_ACCMODE) != O_WRONLY;
+    if (writes && is->writes_judged) {
+        struct sp_verdict v = sp_fs_verdict_of(call, SP_LIST_WRITE, object, path);
+        if (sp_fs_refuses(call, "write", path, &v, ret_answer))
+            return false;
+    }
+    if (reads && is->reads_judged) {
+        struct sp_verdict v = sp_fs_verdict_of(call, SP_LIST_READ, object, path);
+        if (sp_fs_refuses(call, "read", path, &v, ret_answer))
+            return false;
+    }
+    return true;
+}
+
+static struct sp_answer open_folder(int object, int flags, unsigned mode)
+{
+    char name[40];
+    bool unnamed = (flags & O_TMPFILE) == O_TMPFILE;
+    if (!unnamed && (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0)
+        return SP_REFUSE(EISDIR);
+    if (!unnamed)
+        return give(reopen(object, flags), flags);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", object);
+    return give(open(name, flags | O_CLOEXEC, mode), flags);
 }
 
 static struct sp_answer open_existing(struct sp_act_call *call,
@@ -181,21 +230,22 @@ static struct sp_answer open_existing(struct sp_act_call *call,
                                       unsigned mode)
 {
     struct stat st;
+    struct sp_answer answer;
+    bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     if (fstat(object, &st) != 0)
         return SP_REFUSE(errno);
-    if (speaks_to_kernel(object))
-        return sp_broker_deny(call, "open", path, EACCES);
+    if (writes && sp_broker_speaks_to_kernel(object))
+        return sp_fs_deny(call, "open", path->text, EACCES);
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return SP_REFUSE(EEXIST);
     if (S_ISLNK(st.st_mode))
         return SP_REFUSE(ELOOP);
-    if (S_ISDIR(st.st_mode)) {
-        char name[40];
-        if ((flags & O_TMPFILE) != O_TMPFILE)
-            return SP_REFUSE(EISDIR);
-        snprintf(name, sizeof name, "/proc/self/fd/%d", object);
-        return give(open(name, flags | O_CLOEXEC, mode), flags);
-    }
+    if (!object_allowed(call, object, flags, &answer))
+        return answer;
+    if (S_ISDIR(st.st_mode))
+        return open_folder(object, flags, mode);
+    if ((flags & O_DIRECTORY) != 0)
+        return SP_REFUSE(ENOTDIR);
     if (S_ISREG(st.st_mode))
         return give(reopen_file(object, flags), flags);
     if (S_ISFIFO(st.st_mode))
@@ -204,36 +254,86 @@ static struct sp_answer open_existing(struct sp_act_call *call,
         return SP_REFUSE(ENXIO);
     if (S_ISCHR(st.st_mode) && harmless_device(&st))
         return give(reopen(object, flags), flags);
-    return sp_broker_deny(call, "open", path, EACCES);
+    return sp_fs_deny(call, "open", path->text, EACCES);
 }
 
-/* What openat2 knows; the older calls ignore the rest. */
-#define KNOWN_FLAGS                                                                    \
-    (O_ACCMODE | O_CREAT | O_EXCL | O_TRUNC | O_APPEND | O_SYNC | O_DSYNC | O_DIRECT | \
-     O_NOFOLLOW | O_NOATIME | O_DIRECTORY)
+#define LINKS_MAX 40 /* as in the kernel */
+
+/* Makes `name` in the folder unless something is there. A link that leads nowhere is followed by
+ * hand, so that what is made is what was judged: *ret_link gets its text, -ELOOP comes back. */
+static int create_in(int folder, const char *name, int flags, unsigned mode,
+                     char ret_link[PATH_MAX])
+{
+    /* Non-blocking, in case a FIFO has come to stand there. */
+    struct open_how how = {.flags =
+                               (uint64_t)(unsigned)((flags & KNOWN_FLAGS) | O_CLOEXEC |
+                                                    O_NOCTTY | O_NONBLOCK | O_NOFOLLOW),
+                           .mode = mode,
+                           .resolve = RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, folder, name, &how, sizeof how);
+    if (fd >= 0 || errno != ELOOP)
+        return fd >= 0 ? fd : -errno;
+    ssize_t n = readlinkat(folder, name, ret_link, PATH_MAX - 1);
+    if (n < 0)
+        return -EAGAIN;
+    ret_link[n] = '\0';
+    return -ELOOP;
+}
+
+/* The folder that a link's text leads to, seen from the folder that holds the link. */
+static int open_link_folder(int from, const char *link, char ret_name[NAME_MAX + 2])
+{
+    char folder[PATH_MAX];
+    int code = sp_path_split(link, folder, ret_name);
+    if (code != 0)
+        return code;
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC | O_DIRECTORY,
+                           .resolve = RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, from, folder, &how, sizeof how);
+    return fd >= 0 ? fd : -errno;
+}
 
 static struct sp_answer create(struct sp_act_call *call, const struct sp_path *path,
                                int flags, unsigned mode)
 {
-    /* Non-blocking, in case a FIFO has come to stand there. */
-    int fd = sp_guest_create((pid_t)call->n->pid, path->dirfd, path->asked,
-                             (flags & KNOWN_FLAGS) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
-                             mode);
-    sp_auto_fd made = fd;
-    struct stat st;
-    if (fd < 0)
-        return SP_REFUSE(-fd);
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || speaks_to_kernel(fd))
-        return sp_broker_deny(call, "open", path, EACCES);
-    return give(made_to_wait(sp_steal_fd(&made), flags), flags);
+    char name[NAME_MAX + 2];
+    char link[PATH_MAX];
+    char target[PATH_MAX];
+    struct sp_answer answer;
+    sp_auto_fd folder = sp_path_open_folder(call, path, name);
+    for (int i = 0; i < LINKS_MAX && folder >= 0; i++) {
+        struct sp_verdict v =
+            sp_fs_verdict_in(call, SP_LIST_WRITE, folder, name, target);
+        if (call->s->is->writes_judged &&
+            sp_fs_refuses(call, "create", target, &v, &answer))
+            return answer;
+        sp_files_note(&call->s->files, target);
+        sp_auto_fd made = create_in(folder, name, flags, mode, link);
+        struct stat st;
+        if (made == -ELOOP && (flags & O_NOFOLLOW) == 0) {
+            int next = open_link_folder(folder, link, name);
+            sp_close_fd(&folder);
+            folder = next;
+            continue;
+        }
+        if (made < 0)
+            return SP_REFUSE(-made);
+        if (fstat(made, &st) != 0 || !S_ISREG(st.st_mode) ||
+            sp_broker_speaks_to_kernel(made))
+            return sp_fs_deny(call, "open", target, EACCES);
+        return give(made_to_wait(sp_steal_fd(&made), flags), flags);
+    }
+    return SP_REFUSE(folder < 0 ? -folder : ELOOP);
 }
 
 struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *path,
                                 int flags, unsigned mode)
 {
+    bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     mode &= 07777u & ~sp_guest_umask((pid_t)call->n->pid);
-    if (strncmp(path->text, "/proc/", 6) == 0)
-        return open_in_proc(call, path, flags);
+    if (strncmp(path->text, "/proc/", 6) == 0 && path->error != 0)
+        return writes ? write_in_proc(call, path, flags)
+                      : read_in_proc(call, path, flags);
     sp_auto_fd object = sp_path_open(call, path, flags & O_NOFOLLOW);
     if (object >= 0)
         return open_existing(call, path, object, flags, mode);
@@ -255,54 +355,10 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
         return SP_REFUSE(errno);
     if (!S_ISREG(st.st_mode))
         return SP_REFUSE(S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
-    if (speaks_to_kernel(object))
-        return sp_broker_deny(call, "truncate", path, EACCES);
+    if (sp_broker_speaks_to_kernel(object))
+        return sp_fs_deny(call, "truncate", path->text, EACCES);
     sp_auto_fd fd = reopen_file(object, O_WRONLY);
     if (fd < 0 || ftruncate(fd, size) != 0)
-        return SP_REFUSE(errno);
-    return SP_RETURN(0);
-}
-
-/* Both folders, in the guest's context. Negative errno on failure. */
-static int open_folders(struct sp_act_call *call, const struct sp_path *from,
-                        const struct sp_path *to, int fds[2],
-                        char names[2][NAME_MAX + 2])
-{
-    fds[0] = sp_path_open_folder(call, from, names[0]);
-    fds[1] = fds[0] < 0 ? -1 : sp_path_open_folder(call, to, names[1]);
-    return fds[0] < 0 ? fds[0] : fds[1] < 0 ? fds[1] : 0;
-}
-
-struct sp_answer sp_broker_rename(struct sp_act_call *call, const struct sp_path *from,
-                                  const struct sp_path *to, unsigned flags)
-{
-    int fds[2];
-    char names[2][NAME_MAX + 2];
-    int result = open_folders(call, from, to, fds, names);
-    sp_auto_fd from_fd = fds[0];
-    sp_auto_fd to_fd = fds[1];
-    if (result != 0)
-        return result == -EACCES ? SP_CONTINUE : SP_REFUSE(-result);
-    if (speaks_to_kernel(from_fd) || speaks_to_kernel(to_fd))
-        return sp_broker_deny(call, "rename", from, EACCES);
-    if (renameat2(from_fd, names[0], to_fd, names[1], flags) != 0)
-        return SP_REFUSE(errno);
-    return SP_RETURN(0);
-}
-
-struct sp_answer sp_broker_link(struct sp_act_call *call, const struct sp_path *from,
-                                const struct sp_path *to, int flags)
-{
-    int fds[2];
-    char names[2][NAME_MAX + 2];
-    if (from->asked[0] == '\0')
-        return SP_CONTINUE;
-    int result = open_folders(call, from, to, fds, names);
-    sp_auto_fd from_fd = fds[0];
-    sp_auto_fd to_fd = fds[1];
-    if (result != 0)
-        return result == -EACCES ? SP_CONTINUE : SP_REFUSE(-result);
-    if (linkat(from_fd, names[0], to_fd, names[1], flags & AT_SYMLINK_FOLLOW) != 0)
         return SP_REFUSE(errno);
     return SP_RETURN(0);
 }

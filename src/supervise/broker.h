@@ -17,14 +17,7 @@ struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *
 struct sp_answer sp_broker_truncate(struct sp_act_call *call,
                                     const struct sp_path *path, int64_t size);
 
-/* rename (flags as renameat2) and link (flags as linkat) between two folders. */
-struct sp_answer sp_broker_rename(struct sp_act_call *call, const struct sp_path *from,
-                                  const struct sp_path *to, unsigned flags);
-struct sp_answer sp_broker_link(struct sp_act_call *call, const struct sp_path *from,
-                                const struct sp_path *to, int flags);
-
-/* Records that an act on a path is denied under every policy, and refuses it. */
-struct sp_answer sp_broker_deny(struct sp_act_call *call, const char *operation,
-                                const struct sp_path *path, int err);
+/* Whether the descriptor is in a file system through which the kernel is spoken to. */
+bool sp_broker_speaks_to_kernel(int fd);
 
 #endif

@@ -142,6 +142,16 @@ bool sp_files_reached(const struct sp_files *files, uint64_t size)
     return false;
 }
 
+bool sp_files_made(const struct sp_files *files, const char *path)
+{
+    uint64_t hash = hash_of(path);
+    for (uint32_t i = 0; i < files->count; i++)
+        if (files->items[i].hash == hash &&
+            strcmp(files->texts.data + files->items[i].path, path) == 0)
+            return !files->items[i].existed;
+    return false;
+}
+
 void sp_files_remove_shared_memory(const struct sp_files *files)
 {
     static const char folder[] = "/dev/shm/";

@@ -48,6 +48,8 @@ void sp_files_grown(struct sp_files *files, uint64_t *ret_bytes, uint64_t *ret_m
 
 /* Whether a file has grown to `size` bytes. */
 bool sp_files_reached(const struct sp_files *files, uint64_t size);
+/* Whether the path was noted and was not there then: what is there now is the run's own. */
+bool sp_files_made(const struct sp_files *files, const char *path);
 
 /* Removes what the run made in /dev/shm: shared memory and semaphores, which nothing else would
  * ever remove. To be called when no process of the run is left. */

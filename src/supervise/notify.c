@@ -102,6 +102,7 @@ static const struct row rows[] = {
     {SYS_move_pages, sp_act_knob},
     {SYS_fcntl, sp_act_fcntl},
     {SYS_prctl, sp_act_prctl},
+    {SYS_ioctl, sp_act_ioctl},
 };
 
 static struct sp_answer (*decider(int nr))(struct sp_act_call *call)
@@ -194,7 +195,7 @@ void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer ans
 /* The program must begin with its agent reporting in. */
 static bool out_of_turn(struct sp_supervisor *s, const struct sp_act_call *call)
 {
-    if (s->phase != SP_PHASE_LOADING)
+    if (s->phase != SP_PHASE_LOADING || sp_open_of_loader(call))
         return false;
     return call->n->data.nr != SP_CALL_NR || sp_act_arg(call, 0) != SP_CALL_HELLO;
 }

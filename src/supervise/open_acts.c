@@ -1,7 +1,7 @@
-/* Opens that can write, create or truncate.
+/* Opening files.
  *
- * Where the guest's Landlock domain lets it write, the open is recorded as it was asked for and
- * left to the kernel, which has the last word; everywhere else it is the broker's.
+ * An open is judged by the object that its path leads to, recorded, and left to the kernel where
+ * the guest's Landlock domain forbids what the policy does; everywhere else it is the broker's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 
 #include "supervise/broker.h"
+#include "supervise/fs_judge.h"
 #include "supervise/paths.h"
 #include "supervise/record.h"
 
@@ -41,6 +42,15 @@ struct open_call {
     unsigned mode;
     int flags;
 };
+
+static bool notified_open(int nr)
+{
+#ifdef SYS_open
+    if (nr == SYS_open || nr == SYS_creat)
+        return true;
+#endif
+    return nr == SYS_openat;
+}
 
 static struct open_call decode(const struct sp_act_call *call)
 {
@@ -77,9 +87,89 @@ static void record(struct sp_act_call *call, const struct sp_path *path, int fla
     sp_place_members(&place, &members);
     sp_record_begin(call, SP_KIND_OPEN);
     sp_trace_members(call->s->writer, members.data, members.size);
+    if (call->expected)
+        sp_trace_bool(call->s->writer, "expected", true);
     sp_trace_end(call->s->writer);
     sp_place_release(&place);
     sp_buffer_release(&members);
+}
+
+/* What an open is for, as far as rights go. */
+struct wish {
+    bool reads;
+    bool writes; /* content, or a new file */
+    bool makes;  /* a file that is not there yet */
+};
+
+static struct wish wish_of(int flags, const struct sp_path *path)
+{
+    bool unnamed = (flags & O_TMPFILE) == O_TMPFILE;
+    bool makes =
+        unnamed || ((flags & O_CREAT) != 0 && path->error == ENOENT && !path->stray);
+    return (struct wish){.reads = (flags & O_ACCMODE) != O_WRONLY,
+                         .writes = makes || (flags & (O_ACCMODE | O_TRUNC)) != 0,
+                         .makes = makes};
+}
+
+/* Whether the policy says no; then *ret_answer is the answer. A file without a name is judged as
+ * one in its folder. */
+static bool refused(struct sp_act_call *call, const struct sp_path *path, int flags,
+                    const struct wish *wish, struct sp_answer *ret_answer)
+{
+    char inside[PATH_MAX];
+    const struct sp_supervision *is = call->s->is;
+    const char *text = path->text;
+    if ((flags & O_TMPFILE) == O_TMPFILE) {
+        snprintf(inside, sizeof inside, "%.*s/#", PATH_MAX - 3, path->text);
+        text = inside;
+    }
+    if (wish->writes && is->writes_judged) {
+        struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, text);
+        if (sp_fs_refuses(call, wish->makes ? "create" : "write", path->text, &v,
+                          ret_answer))
+            return true;
+    }
+    if (wish->reads && !wish->makes && is->reads_judged) {
+        struct sp_verdict v = sp_fs_verdict(call, SP_LIST_READ, text);
+        if (sp_fs_refuses(call, "read", path->text, &v, ret_answer))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the kernel can be left to it: the domain forbids what the policy does. */
+static bool kernel_may(const struct sp_supervisor *s, const struct sp_path *path,
+                       int flags, const struct wish *wish)
+{
+    const struct sp_supervision *is = s->is;
+    bool whole = is->truncation_guarded || (flags & O_TRUNC) == 0;
+    bool writes = !wish->writes || !(is->writes_guarded || is->writes_judged) ||
+                  (whole && sp_fs_kernel_decides(s, SP_LIST_WRITE, path->text));
+    bool reads = !wish->reads || !is->reads_judged || s->observed != NULL ||
+                 sp_fs_kernel_decides(s, SP_LIST_READ, path->text);
+    return writes && reads;
+}
+
+static struct sp_answer decide(struct sp_act_call *call, const struct sp_path *path,
+                               int flags, unsigned mode)
+{
+    const struct sp_supervision *is = call->s->is;
+    struct wish wish = wish_of(flags, path);
+    struct sp_answer answer;
+    bool judged =
+        (wish.writes && is->writes_judged) || (wish.reads && is->reads_judged);
+    if ((flags & O_PATH) != 0)
+        return SP_CONTINUE; /* nothing can be read or written by it */
+    if (judged && path->error != 0 && path->error != EACCES && !wish.makes)
+        return SP_REFUSE(path->error);
+    if (judged && path->error == 0 &&
+        (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
+        return SP_REFUSE(EEXIST);
+    if (judged && refused(call, path, flags, &wish, &answer))
+        return answer;
+    if (kernel_may(call->s, path, flags, &wish))
+        return SP_CONTINUE;
+    return sp_broker_open(call, path, flags, mode);
 }
 
 struct sp_answer sp_act_open(struct sp_act_call *call)
@@ -95,18 +185,35 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
                      : sp_path_read(call, open.dirfd, open.path, follow, &path);
     if (result != 0 || path.asked[0] == '\0')
         return sp_act_unreadable(call, result != 0 ? -result : ENOENT);
+    call->asked = path.asked;
     /* Such a file runs with its owner's rights when somebody outside starts it. */
     if (creates && (open.mode & (S_ISUID | S_ISGID)) != 0)
-        return sp_broker_deny(call, "open", &path, EPERM);
+        return sp_fs_deny(call, "open", path.text, EPERM);
     if (changes && (open.flags & O_TMPFILE) != O_TMPFILE)
         sp_files_note(&call->s->files, path.text);
-    bool whole_truncation =
-        call->s->is->truncation_guarded || (open.flags & O_TRUNC) == 0;
-    struct sp_answer answer = SP_CONTINUE;
-    if (changes && (open.flags & O_PATH) == 0 && call->s->is->writes_guarded &&
-        !(sp_path_writable(call->s, &path) && whole_truncation))
-        answer = sp_broker_open(call, &path, open.flags, open.mode);
-    if (!call->denied)
+    struct sp_answer answer = decide(call, &path, open.flags, open.mode);
+    if (!call->denied && call->s->phase >= SP_PHASE_RUNNING)
         record(call, &path, open.flags, &answer);
     return answer;
+}
+
+bool sp_open_of_loader(const struct sp_act_call *call)
+{
+    static const char *const folders[] = {"/etc/", "/proc/", "/sys/", "/dev/",
+                                          "/usr/lib/locale/"};
+    struct sp_path path;
+    if (!notified_open(call->n->data.nr))
+        return false;
+    struct open_call open = decode(call);
+    if ((open.flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0 ||
+        sp_path_read(call, open.dirfd, open.path, true, &path) != 0)
+        return false;
+    const char *name = strrchr(path.text, '/');
+    if (name != NULL && strstr(name, ".so") != NULL)
+        return true;
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        if (strncmp(path.text, folders[i], strlen(folders[i])) == 0)
+            return true;
+    /* Where libraries are looked for and are not. */
+    return path.error == ENOENT && (name == NULL || strstr(name, ".py") == NULL);
 }

@@ -1,9 +1,8 @@
 /* Calls that change names and attributes: one family, handled together.
  *
- * Under the policies of today none of them is denied, but for set-id bits and device nodes: they
- * are recorded as they were asked for, with the object that the path led to at that moment, and
- * left to the kernel. What the guest's Landlock domain would refuse (moves between folders of
- * unlike rights, truncation) is the broker's.
+ * Each is recorded with the object that its path leads to at that moment. Where the policy judges
+ * changes, or the guest's domain would refuse one that the policy does not, it is decided in
+ * changes.c and attributes.c; else it is left to the kernel.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,17 +12,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "supervise/attributes.h"
 #include "supervise/broker.h"
+#include "supervise/changes.h"
+#include "supervise/fs_judge.h"
 #include "supervise/paths.h"
 #include "supervise/record.h"
 
 #define NONE (-1)
 #define CWD  (-2)
 
+#define ATTRIBUTE 100
+#define OTHER     101
+
 /* Which arguments of a call name what. */
 struct path_call {
     int nr;
     const char *op;
+    int8_t kind;  /* enum sp_change_kind; ATTRIBUTE, OTHER */
     int8_t dirfd; /* argument number of the folder's descriptor; CWD */
     int8_t path;  /* argument number of the path; NONE: `dirfd` is the object itself */
     int8_t to_dirfd;
@@ -33,45 +39,45 @@ struct path_call {
 
 static const struct path_call path_calls[] = {
 #ifdef SYS_mkdir
-    {SYS_mkdir, "mkdir", CWD, 0, NONE, NONE, 1},
-    {SYS_rmdir, "rmdir", CWD, 0, NONE, NONE, NONE},
-    {SYS_unlink, "remove", CWD, 0, NONE, NONE, NONE},
-    {SYS_rename, "rename", CWD, 0, CWD, 1, NONE},
-    {SYS_link, "link", CWD, 0, CWD, 1, NONE},
-    {SYS_symlink, "symlink", CWD, 1, NONE, NONE, NONE},
-    {SYS_chmod, "chmod", CWD, 0, NONE, NONE, 1},
-    {SYS_chown, "chown", CWD, 0, NONE, NONE, NONE},
-    {SYS_lchown, "chown", CWD, 0, NONE, NONE, NONE},
-    {SYS_utime, "utime", CWD, 0, NONE, NONE, NONE},
-    {SYS_utimes, "utime", CWD, 0, NONE, NONE, NONE},
-    {SYS_futimesat, "utime", 0, 1, NONE, NONE, NONE},
-    {SYS_mknod, "mknod", CWD, 0, NONE, NONE, 1},
+    {SYS_mkdir, "mkdir", SP_CHANGE_MKDIR, CWD, 0, NONE, NONE, 1},
+    {SYS_rmdir, "rmdir", SP_CHANGE_RMDIR, CWD, 0, NONE, NONE, NONE},
+    {SYS_unlink, "remove", SP_CHANGE_REMOVE, CWD, 0, NONE, NONE, NONE},
+    {SYS_rename, "rename", SP_CHANGE_RENAME, CWD, 0, CWD, 1, NONE},
+    {SYS_link, "link", SP_CHANGE_LINK, CWD, 0, CWD, 1, NONE},
+    {SYS_symlink, "symlink", SP_CHANGE_SYMLINK, CWD, 1, NONE, NONE, NONE},
+    {SYS_chmod, "chmod", ATTRIBUTE, CWD, 0, NONE, NONE, 1},
+    {SYS_chown, "chown", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_lchown, "chown", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_utime, "utime", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_utimes, "utime", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_futimesat, "utime", ATTRIBUTE, 0, 1, NONE, NONE, NONE},
+    {SYS_mknod, "mknod", SP_CHANGE_MKNOD, CWD, 0, NONE, NONE, 1},
 #endif
-    {SYS_mkdirat, "mkdir", 0, 1, NONE, NONE, 2},
-    {SYS_unlinkat, "remove", 0, 1, NONE, NONE, NONE},
+    {SYS_mkdirat, "mkdir", SP_CHANGE_MKDIR, 0, 1, NONE, NONE, 2},
+    {SYS_unlinkat, "remove", SP_CHANGE_REMOVE, 0, 1, NONE, NONE, NONE},
 #ifdef SYS_renameat
-    {SYS_renameat, "rename", 0, 1, 2, 3, NONE},
+    {SYS_renameat, "rename", SP_CHANGE_RENAME, 0, 1, 2, 3, NONE},
 #endif
-    {SYS_renameat2, "rename", 0, 1, 2, 3, NONE},
-    {SYS_linkat, "link", 0, 1, 2, 3, NONE},
-    {SYS_symlinkat, "symlink", 1, 2, NONE, NONE, NONE},
-    {SYS_truncate, "truncate", CWD, 0, NONE, NONE, NONE},
-    {SYS_fchmod, "chmod", 0, NONE, NONE, NONE, 1},
-    {SYS_fchmodat, "chmod", 0, 1, NONE, NONE, 2},
-    {452 /* fchmodat2 */, "chmod", 0, 1, NONE, NONE, 2},
-    {SYS_fchown, "chown", 0, NONE, NONE, NONE, NONE},
-    {SYS_fchownat, "chown", 0, 1, NONE, NONE, NONE},
-    {SYS_utimensat, "utime", 0, 1, NONE, NONE, NONE},
-    {SYS_setxattr, "setxattr", CWD, 0, NONE, NONE, NONE},
-    {SYS_lsetxattr, "setxattr", CWD, 0, NONE, NONE, NONE},
-    {SYS_fsetxattr, "setxattr", 0, NONE, NONE, NONE, NONE},
-    {463 /* setxattrat */, "setxattr", 0, 1, NONE, NONE, NONE},
-    {SYS_removexattr, "removexattr", CWD, 0, NONE, NONE, NONE},
-    {SYS_lremovexattr, "removexattr", CWD, 0, NONE, NONE, NONE},
-    {SYS_fremovexattr, "removexattr", 0, NONE, NONE, NONE, NONE},
-    {466 /* removexattrat */, "removexattr", 0, 1, NONE, NONE, NONE},
-    {469 /* file_setattr */, "setattr", 0, 1, NONE, NONE, NONE},
-    {SYS_mknodat, "mknod", 0, 1, NONE, NONE, 2},
+    {SYS_renameat2, "rename", SP_CHANGE_RENAME, 0, 1, 2, 3, NONE},
+    {SYS_linkat, "link", SP_CHANGE_LINK, 0, 1, 2, 3, NONE},
+    {SYS_symlinkat, "symlink", SP_CHANGE_SYMLINK, 1, 2, NONE, NONE, NONE},
+    {SYS_truncate, "truncate", OTHER, CWD, 0, NONE, NONE, NONE},
+    {SYS_fchmod, "chmod", ATTRIBUTE, 0, NONE, NONE, NONE, 1},
+    {SYS_fchmodat, "chmod", ATTRIBUTE, 0, 1, NONE, NONE, 2},
+    {452 /* fchmodat2 */, "chmod", ATTRIBUTE, 0, 1, NONE, NONE, 2},
+    {SYS_fchown, "chown", ATTRIBUTE, 0, NONE, NONE, NONE, NONE},
+    {SYS_fchownat, "chown", ATTRIBUTE, 0, 1, NONE, NONE, NONE},
+    {SYS_utimensat, "utime", ATTRIBUTE, 0, 1, NONE, NONE, NONE},
+    {SYS_setxattr, "setxattr", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_lsetxattr, "setxattr", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_fsetxattr, "setxattr", ATTRIBUTE, 0, NONE, NONE, NONE, NONE},
+    {463 /* setxattrat */, "setxattr", ATTRIBUTE, 0, 1, NONE, NONE, NONE},
+    {SYS_removexattr, "removexattr", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_lremovexattr, "removexattr", ATTRIBUTE, CWD, 0, NONE, NONE, NONE},
+    {SYS_fremovexattr, "removexattr", ATTRIBUTE, 0, NONE, NONE, NONE, NONE},
+    {466 /* removexattrat */, "removexattr", ATTRIBUTE, 0, 1, NONE, NONE, NONE},
+    {469 /* file_setattr */, "setattr", ATTRIBUTE, 0, 1, NONE, NONE, NONE},
+    {SYS_mknodat, "mknod", SP_CHANGE_MKNOD, 0, 1, NONE, NONE, 2},
 };
 
 static bool dangerous_mode(const struct path_call *p, uint64_t mode)
@@ -108,6 +114,8 @@ static void record_change(struct sp_act_call *call, const char *op, const char *
     sp_place_members(&place, &members);
     sp_record_begin(call, SP_KIND_FILE);
     sp_trace_members(call->s->writer, members.data, members.size);
+    if (call->expected)
+        sp_trace_bool(call->s->writer, "expected", true);
     sp_trace_end(call->s->writer);
     sp_place_release(&place);
     sp_buffer_release(&members);
@@ -118,38 +126,65 @@ static int folder_argument(const struct sp_act_call *call, int8_t argument)
     return argument == CWD ? AT_FDCWD : sp_act_int(call, argument);
 }
 
-static int read_path(struct sp_act_call *call, int8_t dirfd, int8_t path,
+static int read_path(struct sp_act_call *call, int8_t dirfd, int8_t path, bool follow,
                      struct sp_path *ret_path)
 {
     return sp_path_read(call, folder_argument(call, dirfd),
-                        path == NONE ? 0 : sp_act_arg(call, path), false, ret_path);
+                        path == NONE ? 0 : sp_act_arg(call, path), follow, ret_path);
 }
 
-/* Whether the guest's domain refuses this, though the policy does not: it treats the two folders
- * differently, or (ABI 1) lets nothing be moved between folders. */
-static bool domain_refuses(const struct sp_supervisor *s, const struct sp_path *from,
-                           const struct sp_path *to)
+static bool is_op(const struct path_call *p, const char *op)
 {
-    if (!s->is->writes_guarded)
-        return false;
-    return !s->is->moves_granted ||
-           sp_path_writable(s, from) != sp_path_writable(s, to);
+    return strcmp(p->op, op) == 0;
+}
+
+/* Whether a link at the end of the first path is followed. */
+static bool follows(const struct sp_act_call *call, const struct path_call *p)
+{
+    if (is_op(p, "link"))
+        return call->n->data.nr == SYS_linkat &&
+               (sp_act_int(call, 4) & AT_SYMLINK_FOLLOW) != 0;
+    return p->kind == ATTRIBUTE ? !sp_attributes_of_link(call) : is_op(p, "truncate");
+}
+
+static struct sp_answer decide_truncate(struct sp_act_call *call,
+                                        const struct sp_path *path)
+{
+    const struct sp_supervisor *s = call->s;
+    struct sp_answer answer;
+    if (s->is->writes_judged && path->error == 0) {
+        struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, path->text);
+        if (sp_fs_refuses(call, "truncate", path->text, &v, &answer))
+            return answer;
+    }
+    if (s->is->writes_guarded &&
+        !(s->is->truncation_guarded && sp_path_writable(s, path)))
+        return sp_broker_truncate(call, path, (int64_t)sp_act_arg(call, 1));
+    return SP_CONTINUE;
 }
 
 static struct sp_answer decide(struct sp_act_call *call, const struct path_call *p,
-                               const struct sp_path *path, const struct sp_path *to)
+                               const char *op, const struct sp_path *path,
+                               const struct sp_path *to)
 {
-    const struct sp_supervisor *s = call->s;
     int nr = call->n->data.nr;
-    if (strcmp(p->op, "truncate") == 0 && s->is->writes_guarded &&
-        !(s->is->truncation_guarded && sp_path_writable(s, path)))
-        return sp_broker_truncate(call, path, (int64_t)sp_act_arg(call, 1));
-    if (p->to == NONE || !domain_refuses(s, path, to))
-        return SP_CONTINUE;
-    if (strcmp(p->op, "rename") == 0)
-        return sp_broker_rename(
-            call, path, to, nr == SYS_renameat2 ? (unsigned)sp_act_int(call, 4) : 0);
-    return sp_broker_link(call, path, to, nr == SYS_linkat ? sp_act_int(call, 4) : 0);
+    if (p->kind == ATTRIBUTE)
+        return sp_attributes_decide(call, op, path);
+    if (is_op(p, "truncate"))
+        return decide_truncate(call, path);
+    struct sp_change change = {.kind = (enum sp_change_kind)p->kind,
+                               .op = op,
+                               .path = path,
+                               .to = p->to != NONE ? to : NULL};
+    if (strcmp(op, "rmdir") == 0)
+        change.kind = SP_CHANGE_RMDIR;
+    if (p->mode != NONE)
+        change.mode = (unsigned)sp_act_int(call, p->mode);
+    if (nr == SYS_renameat2 || nr == SYS_linkat)
+        change.flags = (unsigned)sp_act_int(call, 4);
+    if (change.kind == SP_CHANGE_SYMLINK)
+        change.target = sp_act_arg(call, 0);
+    return sp_change_decide(call, &change);
 }
 
 struct sp_answer sp_act_path(struct sp_act_call *call)
@@ -159,22 +194,23 @@ struct sp_answer sp_act_path(struct sp_act_call *call)
     static struct sp_path to;
     if (p == NULL)
         return SP_REFUSE(EPERM);
-    int result = read_path(call, p->dirfd, p->path, &path);
+    int result = read_path(call, p->dirfd, p->path, follows(call, p), &path);
     if (result == 0 && p->to != NONE)
-        result = read_path(call, p->to_dirfd, p->to, &to);
+        result = read_path(call, p->to_dirfd, p->to, false, &to);
     if (result != 0)
         return sp_act_unreadable(call, -result);
     /* A mode with set-id bits makes a file that runs with its owner's rights when somebody
      * outside starts it; a device node reaches the kernel's drivers. */
     if (p->mode != NONE && dangerous_mode(p, sp_act_arg(call, p->mode)))
-        return sp_broker_deny(call, p->op, &path, EPERM);
+        return sp_fs_deny(call, p->op, path.text, EPERM);
+    call->asked = p->to == NONE && !is_op(p, "symlink") ? path.asked : NULL;
     const char *op = p->op;
     if (call->n->data.nr == SYS_unlinkat && (sp_act_int(call, 2) & AT_REMOVEDIR) != 0)
         op = "rmdir";
     sp_files_note(&call->s->files, path.text);
     if (p->to != NONE)
         sp_files_note(&call->s->files, to.text);
-    struct sp_answer answer = decide(call, p, &path, &to);
+    struct sp_answer answer = decide(call, p, op, &path, &to);
     if (!call->denied)
         record_change(call, op, path.text, p->to != NONE ? to.text : NULL, &answer);
     return answer;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "supervise/fs_judge.h"
 #include "sys/guest.h"
 
 static bool canonical(int fd, char to[PATH_MAX])
@@ -51,8 +52,9 @@ static const char *last_name(const char *path, char folder[PATH_MAX])
     return at;
 }
 
-/* The object's folder as the guest sees it, with the last name as it was written. */
-static void by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
+/* The object's folder as the guest sees it, with the last name as it was written. false: that
+ * folder cannot be found. */
+static bool by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
 {
     char folder[PATH_MAX];
     const char *last = last_name(path, folder);
@@ -60,11 +62,12 @@ static void by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
     if (fd < 0 || last[0] == '\0' || last[0] == '/' || strncmp(last, "..", 3) == 0 ||
         strcmp(last, ".") == 0 || !canonical(fd, to)) {
         as_written(tid, dirfd, path, to);
-        return;
+        return fd >= 0;
     }
     size_t length = strlen(to);
     snprintf(to + length, PATH_MAX - length, "%s%.*s", length == 1 ? "" : "/",
              (int)strcspn(last, "/"), last);
+    return true;
 }
 
 /* What the descriptor itself is; `named`: by an empty path. */
@@ -81,8 +84,8 @@ static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
     return named ? -ENOENT : -EBADF;
 }
 
-static int read_path(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
-                     struct sp_path *path)
+static int read_path(const struct sp_act_call *call, int dirfd, uint64_t address,
+                     bool follow, struct sp_path *path)
 {
     pid_t tid = (pid_t)call->n->pid;
     path->dirfd = dirfd;
@@ -91,19 +94,21 @@ static int read_path(struct sp_act_call *call, int dirfd, uint64_t address, bool
         address == 0 ? 0 : sp_guest_text(tid, address, path->asked, sizeof path->asked);
     if (size < 0)
         return (int)size;
+    path->error = 0;
+    path->stray = false;
     if (size == 0)
         return by_descriptor(tid, dirfd, address != 0, path->text);
-    if (follow) {
-        sp_auto_fd fd = sp_guest_open_path(tid, dirfd, path->asked, 0);
-        if (fd >= 0 && canonical(fd, path->text))
-            return 0;
-    }
-    by_folder(tid, dirfd, path->asked, path->text);
+    sp_auto_fd fd =
+        sp_guest_open_path(tid, dirfd, path->asked, follow ? 0 : O_NOFOLLOW);
+    if (fd >= 0 && canonical(fd, path->text))
+        return 0;
+    path->error = fd < 0 ? -fd : ENAMETOOLONG;
+    path->stray = !by_folder(tid, dirfd, path->asked, path->text);
     return 0;
 }
 
-int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
-                 struct sp_path *ret_path)
+int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
+                 bool follow, struct sp_path *ret_path)
 {
     int result = read_path(call, dirfd, address, follow, ret_path);
     return sp_notify_valid(call) ? result : -ESRCH;
@@ -111,30 +116,34 @@ int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool fol
 
 int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags)
 {
+    if (path->asked[0] == '\0')
+        return sp_guest_open_fd((pid_t)call->n->pid, path->dirfd);
     return sp_guest_open_path((pid_t)call->n->pid, path->dirfd, path->asked, flags);
+}
+
+int sp_path_split(const char *path, char ret_folder[PATH_MAX],
+                  char ret_name[NAME_MAX + 2])
+{
+    const char *last = last_name(path, ret_folder);
+    if (strlen(last) > NAME_MAX + 1)
+        return -ENAMETOOLONG;
+    if (last[0] == '\0')
+        return -EBUSY; /* the root folder */
+    memcpy(ret_name, last, strlen(last) + 1);
+    return 0;
 }
 
 int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
                         char ret_name[NAME_MAX + 2])
 {
     char folder[PATH_MAX];
-    const char *last = last_name(path->asked, folder);
-    if (strlen(last) > NAME_MAX + 1)
-        return -ENAMETOOLONG;
-    if (last[0] == '\0')
-        return -EBUSY; /* the root folder */
-    memcpy(ret_name, last, strlen(last) + 1);
+    int code = sp_path_split(path->asked, folder, ret_name);
+    if (code != 0)
+        return code;
     return sp_guest_open_path((pid_t)call->n->pid, path->dirfd, folder, O_DIRECTORY);
 }
 
 bool sp_path_writable(const struct sp_supervisor *s, const struct sp_path *path)
 {
-    for (size_t i = 0; i < s->is->writable_count; i++) {
-        const char *root = s->is->writable[i];
-        size_t length = strlen(root);
-        if (strncmp(path->text, root, length) == 0 &&
-            (path->text[length] == '\0' || path->text[length] == '/'))
-            return true;
-    }
-    return false;
+    return sp_fs_kernel_decides(s, SP_LIST_WRITE, path->text);
 }

@@ -13,20 +13,28 @@ struct sp_path {
     int dirfd;            /* the guest's number, or AT_FDCWD */
     char asked[PATH_MAX]; /* "": the descriptor itself */
     char text[PATH_MAX];  /* absolute; links are followed but for what cannot be */
+    int error;  /* why there is no object there (ENOENT ...), 0: there is one; EACCES
+                             also when only the guest itself can walk there */
+    bool stray; /* nor can its folder be found */
 };
 
 /* Copies the path once. `address` 0: the descriptor itself. `follow`: a symbolic link at the end
  * is followed. 0 or a negative errno: -EFAULT when the guest's memory cannot be read, -ESRCH
  * when the thread is gone, the kernel's for a path that is none. What could not be read may not
  * go on to the kernel: a thread can make it readable again. */
-int sp_path_read(struct sp_act_call *call, int dirfd, uint64_t address, bool follow,
-                 struct sp_path *ret_path);
+int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
+                 bool follow, struct sp_path *ret_path);
 
 /* O_PATH descriptors in the guest's context, or a negative errno: of the object (flags as
  * O_NOFOLLOW), and of its folder, with the last name as it was written. */
 int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags);
 int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
                         char ret_name[NAME_MAX + 2]);
+
+/* The folder and the last name of a path, as they are written. 0, -ENAMETOOLONG, or -EBUSY for the
+ * root folder. */
+int sp_path_split(const char *path, char ret_folder[PATH_MAX],
+                  char ret_name[NAME_MAX + 2]);
 
 /* Whether the guest's Landlock domain lets it write there: the kernel has the last word then,
  * and the call can be left to it. */

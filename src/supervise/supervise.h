@@ -43,15 +43,21 @@ static inline bool sp_status_limit(enum sp_status status)
     return status >= SP_STATUS_TIMEOUT && status <= SP_STATUS_FILE_LIMIT;
 }
 
+/* Canonical folders and files: what they are, and what is below them. */
+struct sp_granted {
+    const char *const *paths;
+    size_t count;
+};
+
 /* What a run is, once everything about it was worked out. All borrowed for the run. */
 struct sp_supervision {
     const struct sp_policy *policy;   /* in force */
     const struct sp_policy *observed; /* judged and recorded only; NULL: none */
     struct sp_launch *launch;         /* stdio is filled in by the supervisor */
-    const char *const
-        *writable; /* canonical folders and files that the guest's domain lets it
-                                    write by itself */
-    size_t writable_count;
+    struct sp_granted writable; /* what the guest's domain lets it write by itself */
+    struct sp_granted readable; /* ... and read; only where reads are judged */
+    bool reads_judged;          /* the policy, or the one that is observed, may deny a read */
+    bool writes_judged;         /* ... a change */
     const char *resolver; /* path of the program that looks names up */
     enum sp_reach reach;  /* of the network, as it is enforced */
     bool writes_guarded;  /* the domain restricts writes at all (Landlock is there) */

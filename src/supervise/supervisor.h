@@ -77,7 +77,10 @@ struct sp_act_call {
     struct sp_supervisor *s;
     const struct seccomp_notif *n;
     struct sp_process *process;
-    bool denied;          /* a denial of it was recorded: that is its event */
+    bool expected; /* it was refused, and ordinary software takes that in its stride */
+    const char
+        *asked;  /* the path that it names, as it was written; NULL: none, or two */
+    bool denied; /* a denial of it was recorded: that is its event */
     const char *sentence; /* which says so; valid until the next one */
     bool observing;       /* decided by the policy that is only observed */
     bool observed;        /* which denied it */
@@ -139,7 +142,10 @@ void sp_supervisor_fail_agent(struct sp_supervisor *s);
 struct sp_answer sp_act_agent(struct sp_act_call *call); /* agent_acts.c */
 struct sp_answer sp_act_exec(struct sp_act_call *call);  /* exec_acts.c */
 struct sp_answer sp_act_exit(struct sp_act_call *call);
-struct sp_answer sp_act_open(struct sp_act_call *call);   /* open_acts.c */
+struct sp_answer sp_act_open(struct sp_act_call *call); /* open_acts.c */
+/* Whether the call opens, to read, what a program loader does before the program's first own
+ * instruction. */
+bool sp_open_of_loader(const struct sp_act_call *call);
 struct sp_answer sp_act_path(struct sp_act_call *call);   /* path_acts.c */
 struct sp_answer sp_act_socket(struct sp_act_call *call); /* network_acts.c */
 struct sp_answer sp_act_socketpair(struct sp_act_call *call);
@@ -154,6 +160,7 @@ struct sp_answer sp_act_kill(struct sp_act_call *call);    /* task_acts.c */
 struct sp_answer sp_act_knob(struct sp_act_call *call);
 struct sp_answer sp_act_fcntl(struct sp_act_call *call);
 struct sp_answer sp_act_prctl(struct sp_act_call *call);
+struct sp_answer sp_act_ioctl(struct sp_act_call *call);
 struct sp_answer sp_act_forbidden(struct sp_act_call *call);
 /* Refuses with `err` a call whose arguments cannot be read. */
 struct sp_answer sp_act_unreadable(struct sp_act_call *call, int err);

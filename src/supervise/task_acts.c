@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
@@ -13,6 +14,7 @@
 #include "base/scope.h"
 #include "seal/seccomp/calls.h"
 #include "seal/seccomp/filter.h"
+#include "supervise/attributes.h"
 #include "supervise/record.h"
 #include "sys/guest.h"
 #include "sys/tree.h"
@@ -151,6 +153,17 @@ struct sp_answer sp_act_prctl(struct sp_act_call *call)
         return SP_RETURN(0);
     }
     return sp_act_forbidden(call);
+}
+
+/* Of file systems' requests the policy on changes decides; all others are of no use to a guest. */
+struct sp_answer sp_act_ioctl(struct sp_act_call *call)
+{
+    unsigned request = (unsigned)sp_act_int(call, 1);
+    unsigned family = request >> 8 & 0xffu;
+    bool of_files = (family == 'f' || family == 'X' || family == 0x94) &&
+                    request != FIFREEZE && request != FITHAW && request != FITRIM;
+    return of_files && call->s->is->writes_judged ? sp_act_file_ioctl(call)
+                                                  : sp_act_forbidden(call);
 }
 
 /* What cannot be read can be neither judged nor recorded: it is not done. A process that cannot

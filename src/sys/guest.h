@@ -55,9 +55,14 @@ pid_t sp_guest_pidfd_target(pid_t tid, int fd);
 /* The process's file mode creation mask. */
 unsigned sp_guest_umask(pid_t tid);
 
-/* Opens or creates `path` for the thread, as openat with O_CREAT would; the mode is used as it
- * is. Negative errno on failure. */
-int sp_guest_create(pid_t tid, int dirfd, const char *path, int flags, unsigned mode);
+/* An O_PATH descriptor of what the thread's descriptor `fd` is (AT_FDCWD: its current folder). */
+int sp_guest_open_fd(pid_t tid, int fd);
+
+/* Whether the path names something in procfs of a process of the run, as it is written:
+ * "/proc/self/REST", "/proc/thread-self/REST", "/proc/PID/REST"; *ret_rest is behind the slash, ""
+ * for the folder itself; *ret_pid which process or thread. */
+bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
+                        const char **ret_rest);
 
 /* The inode of the socket that the thread's descriptor `fd` is, 0 if it is none. */
 uint64_t sp_guest_socket(pid_t tid, int fd);
@@ -77,8 +82,9 @@ int sp_guest_bind_path(pid_t tid, int ruleset, int socket,
                        const struct sockaddr_un *address, unsigned size);
 
 /* An O_PATH descriptor for `path` as the thread sees it (its cwd or `dirfd`); flags as
- * O_NOFOLLOW. Walks into procfs are refused with -EACCES: its magic names would be resolved
- * for us instead of for the guest. */
+ * O_NOFOLLOW. What procfs calls by magic names (/proc/self/fd/N, /proc/PID/root of a process of
+ * the run, /dev/stdin) is looked up for the guest and followed to the object. Any other walk into
+ * procfs is refused with -EACCES: it would be resolved for us instead of for the guest. */
 int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags);
 
 #endif

@@ -49,8 +49,14 @@ void sp_landlock_compile(const struct sp_landlock_features *features,
     uint64_t handled = SP_FS_REFER | SP_FS_MAKE_CHAR | SP_FS_MAKE_BLOCK;
     if (features->writes_guarded)
         handled |= SP_FS_WRITE_FILE | SP_FS_TRUNCATE;
+    if (features->writes_judged)
+        handled |= SP_FS_REMOVE_DIR | SP_FS_REMOVE_FILE | SP_FS_MAKE_DIR |
+                   SP_FS_MAKE_REG | SP_FS_MAKE_SOCK | SP_FS_MAKE_FIFO | SP_FS_MAKE_SYM;
+    if (features->reads_judged)
+        handled |= SP_FS_READ_FILE | SP_FS_READ_DIR;
     ret_landlock->handled_fs = handled & known_fs(abi);
-    if (abi >= 2) {
+    /* Where moves are judged, they are granted with the rest of a folder's rights. */
+    if (abi >= 2 && !features->writes_judged) {
         ret_landlock->paths[0] = (struct sp_landlock_path){"/", SP_FS_REFER};
         ret_landlock->paths_count = 1;
     }
@@ -114,7 +120,8 @@ static int add_path(int ruleset, const struct sp_landlock_path *path,
         attr.access &= ~FOLDER_RIGHTS;
         rc = attr.access == 0 ? 0 : sp_sys_landlock_add(ruleset, &attr);
     }
-    return rc == 0 ? 0 : fail_host(reterr, rc, "add a Landlock rule");
+    /* EBADFD: what the name leads to lies in no file system. */
+    return rc == 0 || rc == -EBADFD ? 0 : fail_host(reterr, rc, "add a Landlock rule");
 }
 
 int sp_landlock_build(const struct sp_landlock *landlock, int *ret_fd,

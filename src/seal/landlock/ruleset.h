@@ -31,10 +31,12 @@ struct sp_landlock_features {
     bool
         network_denied; /* no TCP bind or connect (ABI 4), no abstract Unix socket outside (6) */
     bool writes_guarded; /* files are written only where sp_landlock_grant() says */
+    bool writes_judged;  /* ... and made, removed and moved */
+    bool reads_judged;   /* ... and read */
 };
 
 /* Room for what a policy grants by name. */
-#define SP_LANDLOCK_PATHS_MAX 128u
+#define SP_LANDLOCK_PATHS_MAX 512u
 
 struct sp_landlock_path {
     const char *path; /* borrowed from the plan */

@@ -38,6 +38,7 @@ enum sp_guard {
     SP_GUARD_OPENAT,         /* the same, flags one argument later */
     SP_GUARD_FCNTL_OWNER,    /* redirects a signal */
     SP_GUARD_IOCTL,          /* a dangerous request */
+    SP_GUARD_IOCTL_FILES,    /* the same, and requests about files */
     SP_GUARD_IOCTL_UNLISTED, /* a request that is not known to be harmless */
     SP_GUARD_SOCKETPAIR,     /* anything but a Unix stream or seqpacket pair */
     SP_GUARD_SENDTO,         /* has an address, or opens a connection */

@@ -94,6 +94,8 @@ static enum sp_guard guard_of(const struct sp_call_rule *rule,
         return SP_GUARD_SETSOCKOPT_JUDGED;
     if (rule->guard == SP_GUARD_IOCTL && !features->devices_scoped)
         return SP_GUARD_IOCTL_UNLISTED;
+    if (rule->guard == SP_GUARD_IOCTL && features->attributes_judged)
+        return SP_GUARD_IOCTL_FILES;
     return (enum sp_guard)rule->guard;
 }
 

@@ -47,6 +47,8 @@ struct sp_filter_features {
     /* New tasks are notified: nothing else here can count them. A call that a signal
      * interrupts before it is looked at fails with EINTR, so that it is the last resort. */
     bool tasks_notified;
+    /* Requests that set attributes of files are notified. */
+    bool attributes_judged;
     /* false: what would be notified only to be recorded is not; what the supervisor
      * decides or denies still is. */
     bool record;

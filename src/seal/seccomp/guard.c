@@ -149,6 +149,18 @@ static void add_simple(struct sp_bpf *bpf, const struct simple *s, sp_bpf_ref hi
         add_list(bpf, s, s->listed_passes ? miss : hit, s->listed_passes ? hit : miss);
 }
 
+/* Families of requests that file systems answer: 'f', 'X', and btrfs's; which of them only ask, the
+ * supervisor knows. */
+static void add_ioctl_files(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
+{
+    sp_bpf_load_low(bpf, 1);
+    sp_bpf_add(bpf, BPF_ALU | BPF_AND | BPF_K, 0xff00, SP_BPF_NEXT, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JEQ, 0x6600, hit, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JEQ, 0x5800, hit, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JEQ, 0x9400, hit, SP_BPF_NEXT);
+    add_simple(bpf, &simple[SP_GUARD_IOCTL], hit, miss);
+}
+
 /* A stream or seqpacket pair of AF_UNIX passes. The type also carries flags. */
 static void add_socketpair(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
 {
@@ -220,6 +232,9 @@ void sp_guard_add(struct sp_bpf *bpf, enum sp_guard guard, sp_bpf_ref hit,
                   sp_bpf_ref miss)
 {
     switch (guard) {
+    case SP_GUARD_IOCTL_FILES:
+        add_ioctl_files(bpf, hit, miss);
+        return;
     case SP_GUARD_SOCKETPAIR:
         add_socketpair(bpf, hit, miss);
         return;

@@ -77,6 +77,11 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
         return (low[2] & changes) != 0;
     case SP_GUARD_FCNTL_OWNER:
         return low[1] == 8 || low[1] == 10 || low[1] == 15;
+    case SP_GUARD_IOCTL_FILES: {
+        uint32_t family = low[1] & 0xff00;
+        return family == 0x6600 || family == 0x5800 || family == 0x9400 ||
+               reading_ioctl_dangerous(low[1]);
+    }
     case SP_GUARD_IOCTL:
     case SP_GUARD_IOCTL_UNLISTED:
         return devices ? reading_ioctl_dangerous(low[1])

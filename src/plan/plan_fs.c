@@ -1,0 +1,244 @@
+/* What the guest's Landlock domain lets it read and write by itself.
+ *
+ * Granted is what the policy allows as a whole: a folder in which nothing is denied, now or later.
+ * Everything else that it allows is the supervisor's to open (supervise/broker.c).
+ */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "plan/plan.h"
+#include "sys/landlock.h"
+
+#define WRITE_RIGHTS (SP_FS_WRITE_FILE | SP_FS_TRUNCATE)
+#define CHANGE_RIGHTS                                                                  \
+    (WRITE_RIGHTS | SP_FS_REMOVE_DIR | SP_FS_REMOVE_FILE | SP_FS_MAKE_DIR |            \
+     SP_FS_MAKE_REG | SP_FS_MAKE_SOCK | SP_FS_MAKE_FIFO | SP_FS_MAKE_SYM |             \
+     SP_FS_REFER)
+#define READ_RIGHTS (SP_FS_READ_FILE | SP_FS_READ_DIR)
+
+/* Blanks in a mount's path are written as "\040". */
+static void unescape(char *text)
+{
+    char *to = text;
+    for (const char *at = text; *at != '\0'; to++) {
+        bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
+        *to = octal ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'))
+                    : *at;
+        at += octal ? 4 : 1;
+    }
+    *to = '\0';
+}
+
+/* Whether the kernel itself, or devices, can be written to somewhere below the folder: procfs
+ * mounted for a root folder that is being put together, for example. */
+static bool system_below(const char *path)
+{
+    static const char *const kinds[] = {
+        "proc",    "sysfs",      "cgroup",  "cgroup2",  "devtmpfs",   "debugfs",
+        "tracefs", "securityfs", "bpf",     "configfs", "efivarfs",   "pstore",
+        "fusectl", "selinuxfs",  "smackfs", "mqueue",   "binfmt_misc"};
+    char *line = NULL;
+    size_t room = 0;
+    size_t length = strlen(path);
+    FILE *mounts = fopen("/proc/self/mountinfo", "re");
+    bool found = mounts == NULL;
+    while (!found && getline(&line, &room, mounts) > 0) {
+        char place[PATH_MAX];
+        char kind[32];
+        const char *rest = strstr(line, " - ");
+        if (rest == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", place) != 1 ||
+            sscanf(rest, " - %31s", kind) != 1)
+            continue;
+        unescape(place);
+        if (strncmp(place, path, length) != 0 || place[length] != '/')
+            continue;
+        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+            found |= strcmp(kind, kinds[i]) == 0;
+    }
+    free(line);
+    if (mounts != NULL)
+        fclose(mounts);
+    return found;
+}
+
+/* A folder above the system's own is no place to write in unwatched. */
+static bool grantable(const char *path)
+{
+    static const char *const system[] = {"/proc", "/sys", "/dev"};
+    if (strcmp(path, "/") == 0)
+        return false;
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
+        size_t length = strlen(system[i]);
+        if (strncmp(path, system[i], length) == 0 &&
+            (path[length] == '\0' || path[length] == '/'))
+            return false;
+    }
+    return !system_below(path);
+}
+
+/* Keeps the path, and grants rights below it; once for each path. */
+static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *path,
+                 uint64_t rights, struct sp_error *reterr)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], path) == 0)
+            return 0;
+    size_t size = strlen(path) + 1;
+    /* What finds no room is not granted: the broker opens it. */
+    if (list->count == SP_PLAN_PATHS_MAX || size > sizeof plan->text - plan->text_used)
+        return 0;
+    char *text = plan->text + plan->text_used;
+    memcpy(text, path, size);
+    plan->text_used += size;
+    list->items[list->count++] = text;
+    return sp_landlock_grant(&plan->guest, text, rights, reterr);
+}
+
+static int grant_change(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+{
+    char real[PATH_MAX];
+    if (realpath(path, real) == NULL || !grantable(real))
+        return 0;
+    if (plan->writes_judged &&
+        sp_policy_cover(plan->policy, SP_LIST_WRITE, real) != SP_COVER_ALLOWED)
+        return 0;
+    return grant(plan, &plan->writable, real,
+                 plan->writes_judged ? CHANGE_RIGHTS : WRITE_RIGHTS, reterr);
+}
+
+static int grant_read(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+{
+    /* A process's own folder there is another one for each: the broker finds it. */
+    if (strncmp(path, "/proc/", 6) == 0 ||
+        sp_policy_cover(plan->policy, SP_LIST_READ, path) != SP_COVER_ALLOWED)
+        return 0;
+    return grant(plan, &plan->readable, path, READ_RIGHTS, reterr);
+}
+
+/* Every folder and file that an allow rule names as it is. */
+static int grant_rules(struct sp_plan *plan, enum sp_list list,
+                       int (*each)(struct sp_plan *plan, const char *path,
+                                   struct sp_error *reterr),
+                       struct sp_error *reterr)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(plan->policy);
+    int code = 0;
+    for (uint32_t i = 0; i < plan->policy->rules_count && code == 0; i++)
+        if (rules[i].list == list && rules[i].action == SP_ALLOW &&
+            rules[i].shape == SP_SHAPE_PLAIN)
+            code = each(plan, sp_policy_text(plan->policy, rules[i].pattern), reterr);
+    return code;
+}
+
+/* Terminals and null are the guest's under every policy. */
+static int grant_nodes(struct sp_plan *plan, struct sp_error *reterr)
+{
+    static const char *const nodes[] = {"/dev/null", "/dev/tty", "/dev/pts"};
+    int code = 0;
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes && code == 0; i++)
+        code = grant(plan, &plan->writable, nodes[i], WRITE_RIGHTS, reterr);
+    return code;
+}
+
+static int grant_writes(struct sp_plan *plan, const struct sp_places *places,
+                        struct sp_error *reterr)
+{
+    const char *temporary = getenv("TMPDIR");
+    if (temporary == NULL || temporary[0] == '\0')
+        temporary = "/tmp";
+    int code = grant_change(plan, places->work, reterr);
+    if (code == 0)
+        code = grant_change(plan, temporary, reterr);
+    if (code == 0)
+        code = grant_rules(plan, SP_LIST_WRITE, grant_change, reterr);
+    /* Others' shared memory lies there too: where changes are judged, each name is. */
+    if (code == 0 && !plan->writes_judged)
+        code = grant(plan, &plan->writable, "/dev/shm", WRITE_RIGHTS, reterr);
+    return code == 0 ? grant_nodes(plan, reterr) : code;
+}
+
+/* The folder, or, where something in it is denied, those of its entries in which nothing is. */
+static int grant_entries(struct sp_plan *plan, const char *folder,
+                         struct sp_error *reterr)
+{
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    int code = 0;
+    while (entries != NULL && code == 0 && (entry = readdir(entries)) != NULL) {
+        char path[PATH_MAX];
+        int n = snprintf(path, sizeof path, "%s/%s",
+                         strcmp(folder, "/") == 0 ? "" : folder, entry->d_name);
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+            entry->d_type != DT_LNK && n > 0 && (size_t)n < sizeof path)
+            code = grant_read(plan, path, reterr);
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return code;
+}
+
+static int grant_each(struct sp_plan *plan, const char *const *paths,
+                      struct sp_error *reterr)
+{
+    int code = 0;
+    for (; paths != NULL && *paths != NULL && code == 0; paths++)
+        code = grant_read(plan, *paths, reterr);
+    return code;
+}
+
+/* Reading is granted on what the policy names; where it allows what it does not name, also on the
+ * places that a run reads from most. */
+static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
+                       struct sp_error *reterr)
+{
+    const char *const own[] = {places->work, places->tmp, NULL};
+    int code = grant(plan, &plan->readable, places->agents, READ_RIGHTS, reterr);
+    if (code == 0)
+        code = grant_rules(plan, SP_LIST_READ, grant_read, reterr);
+    if (code == 0)
+        code = grant_rules(plan, SP_LIST_WRITE, grant_read, reterr);
+    if (code != 0 || plan->policy->lists[SP_LIST_READ].allow_given != 0)
+        return code;
+    code = grant_entries(plan, "/", reterr);
+    if (code == 0)
+        code = grant_each(plan, own, reterr);
+    return code == 0 ? grant_each(plan, places->python_read, reterr) : code;
+}
+
+/* An interpreter that may not be read does not start; better to say so before. */
+static int check_interpreter(const struct sp_plan *plan, const struct sp_places *places,
+                             struct sp_error *reterr)
+{
+    for (const char *const *p = places->python_programs; *p != NULL; p++) {
+        struct sp_verdict v = sp_policy_path(plan->policy, SP_LIST_READ, *p);
+        if (v.action == SP_DENY)
+            return sp_fail(
+                reterr, SP_E_POLICY,
+                "the policy '%s' does not let the interpreter '%.200s' be read "
+                "(%s, %s:%u): add \"{python}\" to fs.allow_read",
+                sp_policy_text(plan->policy, plan->policy->name), *p, v.rule, v.source,
+                v.line);
+    }
+    return 0;
+}
+
+int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
+                  struct sp_error *reterr)
+{
+    bool enforced = !sp_policy_observes(plan->policy);
+    plan->text_used = 0;
+    if (plan->host.landlock_abi < 1)
+        return 0;
+    int code =
+        enforced && plan->reads_judged ? check_interpreter(plan, places, reterr) : 0;
+    if (code == 0)
+        code = grant_writes(plan, places, reterr);
+    if (code == 0 && plan->reads_judged && enforced)
+        code = grant_reads(plan, places, reterr);
+    else if (code == 0 && plan->reads_judged)
+        code = grant(plan, &plan->readable, "/", READ_RIGHTS, reterr);
+    return code;
+}

@@ -1,0 +1,218 @@
+#include "supervise/fs_judge.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "supervise/record.h"
+#include "sys/guest.h"
+
+static const struct sp_verdict allowed = {.action = SP_ALLOW, .source = ""};
+
+static bool begins(const char *path, const char *with)
+{
+    return strncmp(path, with, strlen(with)) == 0;
+}
+
+static bool below(const char *path, const char *root)
+{
+    size_t n = strlen(root);
+    if (n == 1) /* "/" */
+        return true;
+    return strncmp(path, root, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* Nodes that hold nothing, and terminals: the run's own, or the one it was started on. */
+static bool harmless_node(const char *path)
+{
+    static const char *const nodes[] = {"/dev/null",   "/dev/zero",    "/dev/full",
+                                        "/dev/random", "/dev/urandom", "/dev/tty",
+                                        "/dev/ptmx",   "/dev/pts"};
+    for (size_t i = 0; i < sizeof nodes / sizeof *nodes; i++)
+        if (strcmp(path, nodes[i]) == 0)
+            return true;
+    return begins(path, "/dev/pts/");
+}
+
+/* Shared memory and semaphores: a name of the run's own, or a new one. */
+static bool own_shared_memory(const struct sp_supervisor *s, const char *path)
+{
+    static const char folder[] = "/dev/shm/";
+    struct stat st;
+    if (strcmp(path, "/dev/shm") == 0)
+        return false;
+    if (!begins(path, folder) || strchr(path + sizeof folder - 1, '/') != NULL)
+        return false;
+    return sp_files_made(&s->files, path) || lstat(path, &st) != 0;
+}
+
+/* The stub and the agents, which every interpreter of the run loads. */
+static bool of_agents(const struct sp_supervisor *s, const char *path)
+{
+    const struct sp_ring_config *config = s->is->config;
+    return below(path, (const char *)config + config->agents_offset);
+}
+
+/* As it is judged: without what the kernel adds to the name of a file that was removed, and with
+ * the run's own processes called as they call themselves. */
+static const char *plain(struct sp_act_call *call, const char *path, char to[PATH_MAX])
+{
+    static const char deleted[] = " (deleted)";
+    size_t size = strlen(path);
+    pid_t pid;
+    const char *rest;
+    if (size > sizeof deleted &&
+        strcmp(path + size - (sizeof deleted - 1), deleted) == 0) {
+        snprintf(to, PATH_MAX, "%.*s", (int)(size - (sizeof deleted - 1)), path);
+        return to;
+    }
+    if (begins(path, "/proc/") &&
+        sp_guest_proc_path((pid_t)call->n->pid, path, &pid, &rest)) {
+        snprintf(to, PATH_MAX, "/proc/self%s%.*s", rest[0] != '\0' ? "/" : "",
+                 PATH_MAX - 16, rest);
+        return to;
+    }
+    return path;
+}
+
+struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
+                                const char *path)
+{
+    const struct sp_supervisor *s = call->s;
+    char buffer[PATH_MAX];
+    /* Pipes, sockets, memory files: they have no place in the tree. */
+    if (path[0] != '/' || begins(path, "/memfd:") || harmless_node(path))
+        return allowed;
+    path = plain(call, path, buffer);
+    /* What a process may set about itself is told apart elsewhere (broker.c). */
+    if (list == SP_LIST_WRITE && begins(path, "/proc/self/"))
+        return allowed;
+    if (list == SP_LIST_READ && of_agents(s, path))
+        return allowed;
+    struct sp_verdict v = sp_policy_path(s->policy, list, path);
+    if (v.action == SP_DENY && own_shared_memory(s, path))
+        return allowed;
+    return v;
+}
+
+struct sp_verdict sp_fs_verdict_of(struct sp_act_call *call, enum sp_list list, int fd,
+                                   char ret_path[PATH_MAX])
+{
+    char name[40];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t n = readlink(name, ret_path, PATH_MAX - 1);
+    if (n < 0) { /* longer than any path that a rule can hold */
+        snprintf(ret_path, PATH_MAX, "/");
+        return sp_fs_verdict(call, list, "/");
+    }
+    ret_path[n] = '\0';
+    return sp_fs_verdict(call, list, ret_path);
+}
+
+struct sp_verdict sp_fs_verdict_in(struct sp_act_call *call, enum sp_list list,
+                                   int folder, const char *name,
+                                   char ret_path[PATH_MAX])
+{
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    ssize_t n = readlink(link, ret_path, PATH_MAX - 1);
+    size_t size = n < 0 ? 0 : (size_t)n;
+    size_t length = strcspn(name, "/");
+    if (n < 0 || size + length + 2 > PATH_MAX) {
+        snprintf(ret_path, PATH_MAX, "/");
+        return sp_fs_verdict(call, list, "/");
+    }
+    if (size > 1)
+        ret_path[size++] = '/';
+    memcpy(ret_path + size, name, length);
+    ret_path[size + length] = '\0';
+    return sp_fs_verdict(call, list, ret_path);
+}
+
+static bool opens(const struct sp_act_call *call)
+{
+    int nr = call->n->data.nr;
+#ifdef SYS_open
+    if (nr == SYS_open || nr == SYS_creat)
+        return true;
+#endif
+    return nr == SYS_openat;
+}
+
+/* Modules are looked for in every folder of sys.path, and kept compiled beside their source, as
+ * far as that goes. Who asks is the guest's word: it makes a refusal less of an event, not less of
+ * a refusal. */
+static bool by_importer(const char *operation, const char *path,
+                        const struct sp_place *place)
+{
+    static const char importer[] = "[\"<frozen importlib";
+    const char *name = strrchr(path, '/');
+    bool cache = strstr(path, "/__pycache__/") != NULL ||
+                 (name != NULL && strcmp(name, "/__pycache__") == 0);
+    bool imports = place->stack.size >= sizeof importer &&
+                   strncmp(place->stack.data, importer, sizeof importer - 1) == 0;
+    return imports && (strcmp(operation, "read") == 0 || cache);
+}
+
+static void record(struct sp_act_call *call, const char *operation, const char *path,
+                   const struct sp_verdict *verdict)
+{
+    struct sp_place place;
+    struct sp_buffer members;
+    const char *name = call->asked != NULL ? strrchr(call->asked, '/') : NULL;
+    if (call->s->phase <
+        SP_PHASE_RUNNING) { /* a loader's search, before the record begins */
+        call->denied = true;
+        return;
+    }
+    sp_place_find(call, opens(call) ? SP_ACT_OPEN : SP_ACT_FILE,
+                  name != NULL ? name : call->asked, &place, NULL);
+    if (by_importer(operation, path, &place)) {
+        call->expected = true;
+        sp_place_release(&place);
+        return;
+    }
+    sp_buffer_init(&members, 64u << 10);
+    sp_member_text(&members, "path", path);
+    struct sp_denial denial = {.category = "fs",
+                               .operation = operation,
+                               .target = path,
+                               .verdict = *verdict,
+                               .layer = SP_LAYER_KERNEL,
+                               .members = &members};
+    sp_record_denial(call, &denial, &place, NULL);
+    sp_place_release(&place);
+    sp_buffer_release(&members);
+}
+
+bool sp_fs_refuses(struct sp_act_call *call, const char *operation, const char *path,
+                   const struct sp_verdict *verdict, struct sp_answer *ret_answer)
+{
+    if (verdict->action == SP_ALLOW)
+        return false;
+    record(call, operation, path, verdict);
+    *ret_answer = SP_REFUSE(EACCES);
+    return true;
+}
+
+struct sp_answer sp_fs_deny(struct sp_act_call *call, const char *operation,
+                            const char *path, int err)
+{
+    struct sp_verdict always = sp_verdict_always(call->s->policy);
+    record(call, operation, path, &always);
+    return SP_REFUSE(err);
+}
+
+bool sp_fs_kernel_decides(const struct sp_supervisor *s, enum sp_list list,
+                          const char *path)
+{
+    const struct sp_granted *granted =
+        list == SP_LIST_WRITE ? &s->is->writable : &s->is->readable;
+    for (size_t i = 0; i < granted->count; i++)
+        if (below(path, granted->paths[i]))
+            return true;
+    return false;
+}
