@@ -13,11 +13,19 @@ from ._errors import (
     InternalError,
     NotFoundError,
     PolicyError,
+    PolicyProblem,
     SandpitError,
     TraceError,
     UsageError,
 )
-from ._result import AppliedPolicy, ExceptionInfo, FileChanges, Result, Violation
+from ._result import (
+    AppliedPolicy,
+    ExceptionInfo,
+    FileChanges,
+    Grant,
+    Result,
+    Violation,
+)
 from ._run import Interrupted, Run, run, run_string, start, start_string
 from ._stdin import PIPE
 from ._trace import Trace, load
@@ -27,11 +35,13 @@ __all__ = [
     "AppliedPolicy",
     "ExceptionInfo",
     "FileChanges",
+    "Grant",
     "HostError",
     "InternalError",
     "Interrupted",
     "NotFoundError",
     "PolicyError",
+    "PolicyProblem",
     "Result",
     "Run",
     "SandpitError",

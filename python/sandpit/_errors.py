@@ -5,7 +5,7 @@ What the untrusted program does is never an exception; it stands in the result.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,21 +45,47 @@ class SandpitError(Exception):
         return (_rebuild, (type(self), self.message, dict(self.__dict__)))
 
 
+class PolicyProblem(NamedTuple):
+    """One thing that is wrong with a policy.
+
+    Attributes
+    ----------
+    line, column : where, counted from 1; 0 when it has no place.
+    message : what; of a dict it begins with the key, as `fs.allow_read[2]: ...`.
+    source : the file that it is in; empty when the policy is none.
+    """
+
+    line: int
+    column: int
+    message: str
+    source: str
+
+
 class PolicyError(SandpitError):
     """The policy is unknown or invalid.
 
     Attributes
     ----------
-    line, column : where in the policy's text, counted from 1; 0 when it has no place.
+    line, column : where in the policy's text the first problem is, counted from 1; 0
+        when it has no place.
+    problems : all that is wrong with it.
     """
 
     slug = "policy"
 
-    def __init__(self, message: str, *, line: int = 0, column: int = 0) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        line: int = 0,
+        column: int = 0,
+        problems: tuple[PolicyProblem, ...] = (),
+    ) -> None:
         """Make the error with its place in the policy."""
         super().__init__(message)
         self.line = line
         self.column = column
+        self.problems = problems
 
 
 class HostError(SandpitError):
@@ -114,6 +140,14 @@ class InternalError(SandpitError):
     slug = "internal"
 
 
+def _problems(answer: Mapping[str, object]) -> tuple[PolicyProblem, ...]:
+    items = answer.get("problems")
+    return tuple(
+        PolicyProblem(**{key: item[key] for key in PolicyProblem._fields})
+        for item in (items if isinstance(items, list) else [])
+    )
+
+
 def error_from_answer(answer: Mapping[str, object]) -> SandpitError:
     """Make the exception for the `error` object that the native program sent."""
     slug = answer.get("slug")
@@ -122,7 +156,9 @@ def error_from_answer(answer: Mapping[str, object]) -> SandpitError:
     line = line if isinstance(line, int) else 0
     column = column if isinstance(column, int) else 0
     if slug == PolicyError.slug:
-        return PolicyError(message, line=line, column=column)
+        return PolicyError(
+            message, line=line, column=column, problems=_problems(answer)
+        )
     if slug == HostError.slug:
         missing = answer.get("missing")
         names = missing if isinstance(missing, list) else []

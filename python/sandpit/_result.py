@@ -17,6 +17,7 @@ from ._trace import Trace, load
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ._grants import GrantKind
     from ._spec import StrPath
 
 Status = Literal[
@@ -121,11 +122,37 @@ class FileChanges:
 
 
 @dataclass(frozen=True)
+class Grant:
+    """What the caller granted or denied by name.
+
+    Attributes
+    ----------
+    action : `allow` or `deny`.
+    kind : `read`, `write`, `net`, `run`, `import` or `env`.
+    pattern : what of that; paths are absolute.
+    """
+
+    action: Literal["allow", "deny"]
+    kind: GrantKind
+    pattern: str
+
+
+@dataclass(frozen=True)
 class AppliedPolicy:
-    """The policy that was in force: its name and the digest of its text."""
+    """The policy that was in force.
+
+    Attributes
+    ----------
+    name : the built-in's name, the file's path, or `custom`.
+    digest : of all that decides, grants included.
+    mode : `enforce`, or `observe`: nothing was denied.
+    grants : what the caller granted and denied by name.
+    """
 
     name: str
     digest: str
+    mode: Literal["enforce", "observe"] = "enforce"
+    grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -162,7 +189,7 @@ class Result:
     limits : by name, each limit that was asked for: `asked`, `value` (in force; lower
         where the machine allows less, None where it is not held), `measured` (the most
         that was seen), `reached`, and `by` what means it is held.
-    policy : name and digest of the policy.
+    policy : name, digest and mode of the policy, and what was granted by name.
     enforced_by, recorded_by : per section, the layers that hold it and see it.
     degraded : the abilities that were missing and accepted.
     """
@@ -324,7 +351,12 @@ def make_result(answer: Mapping[str, Any], artifacts: Artifacts) -> Result:
             violations=tuple(_violation(item) for item in answer["violations"]),
             summary=dict(answer["summary"]),
             limits=dict(answer["limits"]),
-            policy=AppliedPolicy(name=policy["name"], digest=policy["digest"]),
+            policy=AppliedPolicy(
+                name=policy["name"],
+                digest=policy["digest"],
+                mode=policy.get("mode", "enforce"),
+                grants=tuple(Grant(**item) for item in policy.get("grants", ())),
+            ),
             enforced_by=_layers(answer["enforced_by"]),
             recorded_by=_layers(answer["recorded_by"]),
             degraded=tuple(answer["degraded"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import warnings
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from ._channel import PATIENCE_S, Channel
 from ._errors import SandpitError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from ._channel import Answer
     from ._folder import Content
+    from ._grants import GrantKind
     from ._result import Result
     from ._spec import Calls, StrPath
     from ._stdin import Stdin
@@ -237,7 +238,9 @@ def start(
     *,
     args: Iterable[StrPath] = (),
     module: bool = False,
-    policy: StrPath | None = None,
+    policy: StrPath | Mapping[str, Any] | None = None,
+    allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
+    deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
@@ -245,7 +248,7 @@ def start(
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
     limits: Mapping[str, str | float] | None = None,
-    calls: Calls = "folded",
+    calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
@@ -283,6 +286,8 @@ def start(
     options = check_options(
         args=args,
         policy=policy,
+        allow=allow,
+        deny=deny,
         observe=observe,
         timeout=timeout,
         limits=limits,
@@ -312,7 +317,9 @@ def run(
     *,
     args: Iterable[StrPath] = (),
     module: bool = False,
-    policy: StrPath | None = None,
+    policy: StrPath | Mapping[str, Any] | None = None,
+    allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
+    deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
@@ -320,7 +327,7 @@ def run(
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
     limits: Mapping[str, str | float] | None = None,
-    calls: Calls = "folded",
+    calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
@@ -338,7 +345,14 @@ def run(
         `module=True` the name of a module, as for `python -m`. "-" is the program
         that is read from `stdin`.
     args : the program's own arguments.
-    policy : name of the policy; None means the default one.
+    policy : name of a built-in policy, path of a file in TOML, or a dict of the same
+        grammar; None means the default one. A text is a path when it has a slash in it
+        or ends in ".toml".
+    allow, deny : what this run may and may not do, before all that the policy says:
+        lists of patterns by `read`, `write` (paths), `net` (as "example.com:443"),
+        `run` (programs), `import` (modules), `env` (variables). In a text `*` and the
+        like are wildcards, relative paths count from the caller's folder; a path object
+        is just that path.
     observe : record what the policy's rules would deny, and deny none of it.
     stdin : what the program reads: text, bytes, an open file or its descriptor. None
         is an empty input.
@@ -351,7 +365,8 @@ def run(
     limits : what the run may use, by name as in a policy: `wall`, `cpu` (seconds, or a
         text as "500ms"), `memory`, `file_size`, `disk`, `output`, `trace` (bytes, or a
         text as "64MiB"), `processes`, `open_files`. They win over the policy's.
-    calls : which function calls are recorded: `off`, `first`, `folded` or `all`.
+    calls : which function calls are recorded: `off`, `first`, `folded` or `all`. None
+        is what the policy says, else `folded`.
     trace : where to write the trace; None keeps it in a private folder that goes with
         the result, False writes none.
     python : the interpreter; None is the one that runs this.
@@ -388,6 +403,8 @@ def run(
         args=args,
         module=module,
         policy=policy,
+        allow=allow,
+        deny=deny,
         observe=observe,
         stdin=stdin,
         env=env,
@@ -408,7 +425,9 @@ def start_string(
     code: str | bytes,
     *,
     args: Iterable[StrPath] = (),
-    policy: StrPath | None = None,
+    policy: StrPath | Mapping[str, Any] | None = None,
+    allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
+    deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
@@ -416,7 +435,7 @@ def start_string(
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
     limits: Mapping[str, str | float] | None = None,
-    calls: Calls = "folded",
+    calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
@@ -439,6 +458,8 @@ def start_string(
     options = check_options(
         args=args,
         policy=policy,
+        allow=allow,
+        deny=deny,
         observe=observe,
         timeout=timeout,
         limits=limits,
@@ -461,7 +482,9 @@ def run_string(
     code: str | bytes,
     *,
     args: Iterable[StrPath] = (),
-    policy: StrPath | None = None,
+    policy: StrPath | Mapping[str, Any] | None = None,
+    allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
+    deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
     stdin: Stdin = None,
     env: Mapping[str, str] | None = None,
@@ -469,7 +492,7 @@ def run_string(
     files: Mapping[str, Content] | None = None,
     timeout: float | None = None,
     limits: Mapping[str, str | float] | None = None,
-    calls: Calls = "folded",
+    calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
@@ -507,6 +530,8 @@ def run_string(
         code,
         args=args,
         policy=policy,
+        allow=allow,
+        deny=deny,
         observe=observe,
         stdin=stdin,
         env=env,

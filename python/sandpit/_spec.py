@@ -7,10 +7,15 @@ import math
 import os
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Union
+from typing import TYPE_CHECKING, Any, Literal, Union
+
+from ._grants import check_grants
+from ._policy import policy_wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from ._grants import GrantKind
 
 StrPath = Union[str, "os.PathLike[str]"]
 Calls = Literal["off", "first", "folded", "all"]
@@ -27,10 +32,12 @@ class Options:
     """The options that are the same for a script, a module and a text, checked."""
 
     args: tuple[str, ...]
-    policy: str | None
+    policy: JSON
+    allow: dict[str, tuple[str, ...]]
+    deny: dict[str, tuple[str, ...]]
     observe: bool
     limits: dict[str, str | float]
-    calls: str
+    calls: str | None
     trace: str | None
     keep_trace: bool
     python: str | None
@@ -44,11 +51,13 @@ class Options:
 def check_options(
     *,
     args: Iterable[StrPath],
-    policy: StrPath | None,
+    policy: StrPath | Mapping[str, Any] | None,
+    allow: Mapping[GrantKind, Iterable[StrPath]] | None,
+    deny: Mapping[GrantKind, Iterable[StrPath]] | None,
     observe: bool,
     timeout: float | None,
     limits: Mapping[str, str | float] | None,
-    calls: str,
+    calls: str | None,
     trace: StrPath | bool | None,
     python: StrPath | None,
     env: Mapping[str, str] | None,
@@ -60,14 +69,16 @@ def check_options(
     """Check the types and ranges of the options; TypeError or ValueError says which."""
     if trace is True:
         raise TypeError("trace must be a path, None or False, not True")
-    if calls not in _CALLS:
+    if calls is not None and calls not in _CALLS:
         raise ValueError(f"calls must be one of {', '.join(_CALLS)}, not {calls!r}")
     for name, flag in (("capture", capture), ("observe", observe)):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be a bool, not {_kind(flag)}")
     return Options(
         args=check_args(args),
-        policy=None if policy is None else check_path("policy", policy),
+        policy=policy_wire(policy),
+        allow=check_grants("allow", allow),
+        deny=check_grants("deny", deny),
         observe=observe,
         limits=_check_limits(limits, _check_timeout(timeout)),
         calls=calls,
@@ -90,7 +101,9 @@ def build_spec(
         "version": VERSION,
         "program": {"kind": kind, "value": _wire(program)},
         "args": [_wire(arg) for arg in options.args],
-        "policy": None if options.policy is None else _wire(options.policy),
+        "policy": options.policy,
+        "allow": _wire_grants(options.allow),
+        "deny": _wire_grants(options.deny),
         "observe": options.observe,
         "limits": dict(options.limits),
         "calls": options.calls,
@@ -228,6 +241,13 @@ def _wire(text: str) -> JSON:
     except UnicodeEncodeError:
         return {"base64": base64.b64encode(os.fsencode(text)).decode("ascii")}
     return text
+
+
+def _wire_grants(grants: dict[str, tuple[str, ...]]) -> JSON:
+    return {
+        kind: [_wire(pattern) for pattern in patterns]
+        for kind, patterns in grants.items()
+    }
 
 
 def _wire_env(env: dict[str, str] | None) -> JSON:

@@ -22,6 +22,24 @@ static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
 #define RUN(field)    offsetof(struct sp_run_options, field)
 #define DOCTOR(field) offsetof(struct sp_doctor_options, field)
 
+/* What is granted or denied by name; all of them share the help of the first. */
+static const char grants_help[] = "for this run, before the policy's own rules "
+                                  "(repeatable); --deny-... denies likewise";
+#define GRANT(option, what, list, action, said, shown_not, is_path)                    \
+    {.name = option,                                                                   \
+     .type = SP_OPTION_MARKED,                                                         \
+     .argument = what,                                                                 \
+     .offset = RUN(grants),                                                            \
+     .mark = 2 * (list) + (action),                                                    \
+     .help = said,                                                                     \
+     .group = (shown_not) ? NULL : grants_help,                                        \
+     .unlisted = shown_not,                                                            \
+     .paths = is_path}
+#define ALLOW(name, what, list, said, path)                                            \
+    GRANT("allow-" name, what, list, SP_ALLOW, said, false, path)
+#define DENY(name, what, list, said, path)                                             \
+    GRANT("deny-" name, what, list, SP_DENY, said, true, path)
+
 static const struct sp_option run_options[] = {
     /* what to run */
     {.letter = 'm',
@@ -52,6 +70,18 @@ static const struct sp_option run_options[] = {
      .argument = "POLICY",
      .offset = RUN(policy),
      .help = "a built-in policy, or a file in TOML"},
+    ALLOW("read", "PATH", SP_LIST_READ, "reading there is allowed", true),
+    ALLOW("write", "PATH", SP_LIST_WRITE, "writing there is allowed", true),
+    ALLOW("net", "HOST[:PORT]", SP_LIST_NETWORK, "connecting there is allowed", false),
+    ALLOW("run", "PROGRAM", SP_LIST_PROCESS, "it may be started", true),
+    ALLOW("import", "NAME", SP_LIST_IMPORTS, "the module may be imported", false),
+    ALLOW("env", "NAME", SP_LIST_ENV, "the variable is handed down", false),
+    DENY("read", "PATH", SP_LIST_READ, "reading there is denied", true),
+    DENY("write", "PATH", SP_LIST_WRITE, "writing there is denied", true),
+    DENY("net", "HOST[:PORT]", SP_LIST_NETWORK, "connecting there is denied", false),
+    DENY("run", "PROGRAM", SP_LIST_PROCESS, "it may not be started", true),
+    DENY("import", "NAME", SP_LIST_IMPORTS, "the module may not be imported", false),
+    DENY("env", "NAME", SP_LIST_ENV, "the variable is not handed down", false),
     {.name = "timeout",
      .type = SP_OPTION_DURATION,
      .argument = "TIME",

@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "policy/limit.h"
+#include "policy/policy.h"
 
 /* Exit codes that are sandpit's own, not the program's. */
 enum sp_exit {
@@ -36,6 +37,7 @@ struct sp_run_options {
     const char *code;        /* -c: the program's text */
     const char *module;      /* -m */
     const char *policy;      /* NULL: none given */
+    struct sp_marked grants; /* the mark is 2 * enum sp_list + enum sp_action */
     struct sp_limits limits; /* 0: not given */
     const char *trace_path;  /* -o; NULL: named after the program */
     bool no_trace;

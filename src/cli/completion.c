@@ -26,6 +26,8 @@ static enum value_kind kind_of(const struct sp_option *option)
     case SP_OPTION_POLICY:
         return VALUE_WORDS;
     default:
+        if (option->paths)
+            return VALUE_FILES;
         return option->words != NULL ? VALUE_WORDS : VALUE_ANY;
     }
 }
@@ -152,7 +154,8 @@ static void print_bash(void)
 static void zsh_spec(const struct sp_option *option, const char *dashes,
                      const char *name)
 {
-    bool repeatable = option->type == SP_OPTION_TEXTS;
+    bool repeatable =
+        option->type == SP_OPTION_TEXTS || option->type == SP_OPTION_MARKED;
     printf("            '%s%s%s[", repeatable ? "*" : "", dashes, name);
     print_description(option->help, true);
     printf("]");

@@ -3,7 +3,7 @@
 
 #include "cli/commands.h"
 
-#define VALUES_MAX 2048u /* bytes of the largest struct of options */
+#define VALUES_MAX 8192u /* bytes of the largest struct of options */
 
 int sp_output_flushed(int status, int failure)
 {

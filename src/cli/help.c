@@ -4,11 +4,12 @@
 
 #include "cli/commands.h"
 
-#define WIDTH       80u
-#define HELP_COLUMN 29u
+#define WIDTH        80u
+#define HELP_COLUMN  29u
+#define GROUP_COLUMN 6
 
 /* Writes `text` from the current column on, wrapped before WIDTH, further lines indented to
- * `column`, and ends the line. */
+ * `column`, and ends the line. A \1 is a blank that no line ends at. */
 static void wrap(const char *text, size_t column)
 {
     size_t at = column;
@@ -21,7 +22,8 @@ static void wrap(const char *text, size_t column)
             putchar(' ');
             at++;
         }
-        printf("%.*s", (int)size, text);
+        for (size_t i = 0; i < size; i++)
+            putchar(text[i] == '\1' ? ' ' : text[i]);
         at += size;
         text += size;
         text += strspn(text, " ");
@@ -37,6 +39,28 @@ static void lines(const char *text, const char *first, const char *indent)
         printf("%s%.*s\n", prefix, (int)size, text);
         text += size + (text[size] == '\n');
     }
+}
+
+/* The options of one group, as "--allow-read PATH, --allow-write PATH", and their help. Returns the
+ * last of them. */
+static const struct sp_option *group_lines(const struct sp_option *first)
+{
+    char text[600] = "";
+    const struct sp_option *o = first;
+    for (;; o++) {
+        size_t n = strlen(text);
+        bool more = o[1].group == first->group;
+        snprintf(text + n, sizeof text - n, "--%s%s%s%s", o->name,
+                 o->argument != NULL ? "\1" : "",
+                 o->argument != NULL ? o->argument : "", more ? ", " : "");
+        if (!more)
+            break;
+    }
+    printf("%*s", GROUP_COLUMN, "");
+    wrap(text, GROUP_COLUMN);
+    printf("%*s", (int)HELP_COLUMN, "");
+    wrap(first->group, HELP_COLUMN);
+    return o;
 }
 
 static void option_line(char letter, const char *name, const char *argument,
@@ -71,7 +95,9 @@ void sp_help_command(const struct sp_command *command)
     printf("\noptions:\n");
     for (const struct sp_option *o = command->options;
          o != NULL && o->type != SP_OPTION_END; o++)
-        if (!o->hidden)
+        if (o->group != NULL)
+            o = group_lines(o);
+        else if (!o->hidden && !o->unlisted)
             option_line(o->letter, o->name, o->argument, o->help);
     option_line('h', "help", NULL, "show this");
     if (command->example != NULL) {

@@ -157,6 +157,18 @@ static int store_texts(const struct sp_option *option, const char *value,
     return 0;
 }
 
+static int store_marked(const struct sp_option *option, const char *value,
+                        struct sp_marked *field, struct sp_error *reterr)
+{
+    if (field->count >= SP_MARKED_MAX)
+        return sp_fail(reterr, SP_E_USAGE,
+                       "%s: more than %u such options: put them into a file",
+                       spelling_of(option).text, SP_MARKED_MAX);
+    field->items[field->count].text = value;
+    field->items[field->count++].mark = option->mark;
+    return 0;
+}
+
 /* Writes one option's value into the command's struct. */
 static int store(const struct sp_option *option, const char *value, void *values,
                  struct sp_error *reterr)
@@ -183,6 +195,8 @@ static int store(const struct sp_option *option, const char *value, void *values
         return find_word(option, value, field, reterr);
     case SP_OPTION_TEXTS:
         return store_texts(option, value, field, reterr);
+    case SP_OPTION_MARKED:
+        return store_marked(option, value, field, reterr);
     default:
         *(const char **)field = value;
         return 0;

@@ -27,12 +27,24 @@ enum sp_option_type {
     SP_OPTION_NUMBER,   /* uint64_t, > 0 */
     SP_OPTION_WORD,     /* int, index into `words` */
     SP_OPTION_TEXTS, /* struct sp_texts; repeatable; one of `words` when there are any */
+    SP_OPTION_MARKED, /* struct sp_marked; repeatable; several options fill one, each with its
+                         `mark` */
 };
 
 #define SP_TEXTS_MAX 64u
 
 struct sp_texts {
     const char *items[SP_TEXTS_MAX]; /* borrowed from argv */
+    size_t count;
+};
+
+#define SP_MARKED_MAX 256u
+
+struct sp_marked {
+    struct {
+        const char *text; /* borrowed from argv */
+        int mark;
+    } items[SP_MARKED_MAX];
     size_t count;
 };
 
@@ -44,8 +56,13 @@ struct sp_option {
     const char *help;         /* part of a sentence, lower case, no full stop */
     size_t offset;            /* of the field in the command's struct */
     const char *const *words; /* allowed values, NULL-terminated; NULL: any */
-    bool takes_rest;          /* what follows belongs to the program; may be empty */
-    bool hidden;              /* neither in help nor completed */
+    int mark;                 /* MARKED: which of the options it was */
+    const char
+        *group;    /* options in a row with the same one have one line of help: this */
+    bool paths;    /* the value is completed as a path */
+    bool unlisted; /* not in --help; its group speaks of it */
+    bool takes_rest; /* what follows belongs to the program; may be empty */
+    bool hidden;     /* neither in help nor completed */
 };
 
 /* What a command is, as far as the command line goes. */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/problems.h"
 #include "cli/summary.h"
 #include "run/result.h"
 #include "run/run.h"
@@ -30,13 +31,21 @@ static int print_result(const struct sp_run *run, const struct sp_outcome *outco
                                       strerror(-result));
 }
 
+/* All that is wrong with the policy. */
+static struct sp_problems problems;
+
 static int print_error(const struct sp_run_options *options,
                        const struct sp_error *error)
 {
     if (options->json) {
         (void)!write(STDOUT_FILENO, "{\"error\":", 9);
-        (void)sp_error_write(STDOUT_FILENO, error);
+        (void)sp_error_write(STDOUT_FILENO, error, &problems);
         (void)!write(STDOUT_FILENO, "}\n", 2);
+    }
+    if (problems.errors > 0) {
+        sp_problems_print(&problems, stderr);
+        return sp_cli_error(SP_EXIT_FAILED, "the policy has %u error%s",
+                            problems.errors, problems.errors == 1 ? "" : "s");
     }
     return sp_cli_error(sp_exit_for_error(error), "%s", error->message);
 }
@@ -125,15 +134,33 @@ static unsigned accepted(const struct sp_run_options *options)
     return bits;
 }
 
+/* The options of grants as rules, into `to`. */
+static size_t grants(const struct sp_run_options *options,
+                     struct sp_grant to[SP_MARKED_MAX])
+{
+    for (size_t i = 0; i < options->grants.count; i++) {
+        int mark = options->grants.items[i].mark;
+        to[i] = (struct sp_grant){.list = (enum sp_list)(mark / 2),
+                                  .action = (enum sp_action)(mark % 2),
+                                  .pattern = options->grants.items[i].text};
+    }
+    return options->grants.count;
+}
+
 int sp_cli_run(const void *values, int argc, char **argv)
 {
     const struct sp_run_options *options = values;
     char trace[256];
+    struct sp_grant granted[SP_MARKED_MAX];
     struct sp_error error;
     struct sp_run_request request = {
         .python_options = options->python_options.items,
         .python_options_count = options->python_options.count,
-        .policy = {.name = options->policy, .observe = options->observe},
+        .policy = {.name = options->policy,
+                   .grants = granted,
+                   .grants_count = grants(options, granted),
+                   .observe = options->observe},
+        .problems = &problems,
         .limits = options->limits,
         .calls_given = options->calls >= 0,
         .calls = (enum sp_calls_level)options->calls,

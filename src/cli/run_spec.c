@@ -17,6 +17,7 @@
 #include "base/buffer.h"
 #include "base/scope.h"
 #include "cli/commands.h"
+#include "cli/spec_policy.h"
 #include "run/result.h"
 #include "run/run.h"
 
@@ -44,34 +45,6 @@ static int read_line(int fd, struct sp_buffer *to, struct sp_error *reterr)
     }
 }
 
-/* A text, or {"base64": "..."} for bytes that are none. The result is owned by the caller; NULL
- * when the value is neither. */
-static char *take_text(const json_t *value)
-{
-    if (json_is_string(value))
-        return json_string_length(value) == strlen(json_string_value(value))
-                   ? strdup(json_string_value(value))
-                   : NULL;
-    const char *encoded = json_string_value(json_object_get(value, "base64"));
-    if (encoded == NULL)
-        return NULL;
-    size_t size = strlen(encoded);
-    size_t length;
-    char *text = malloc(size + 1);
-    if (text == NULL ||
-        sodium_base642bin((unsigned char *)text, size, encoded, size, NULL, &length,
-                          NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
-        free(text);
-        return NULL;
-    }
-    text[length] = '\0';
-    if (strlen(text) != length) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
 static int bad(const char *key, struct sp_error *reterr)
 {
     return sp_fail(reterr, SP_E_USAGE,
@@ -85,7 +58,7 @@ static int optional_text(const json_t *spec, const char *key, const char **ret_t
     const json_t *value = json_object_get(spec, key);
     if (value == NULL || json_is_null(value))
         return 0;
-    *ret_text = take_text(value);
+    *ret_text = sp_spec_text(value);
     return *ret_text != NULL ? 0 : bad(key, reterr);
 }
 
@@ -98,7 +71,7 @@ static int texts(const json_t *spec, const char *key, char ***ret_texts,
         return bad(key, reterr);
     char **items = calloc(count + 1, sizeof *items);
     for (size_t i = 0; items != NULL && i < count; i++)
-        if ((items[i] = take_text(json_array_get(list, i))) == NULL)
+        if ((items[i] = sp_spec_text(json_array_get(list, i))) == NULL)
             return bad(key, reterr);
     if (items == NULL)
         return sp_fail(reterr, SP_E_HOST, "no memory for the request");
@@ -122,7 +95,7 @@ static int environment(const json_t *spec, char *const **ret_environment,
     json_t *value;
     json_object_foreach(table, key, value)
     {
-        sp_auto_free char *text = take_text(value);
+        sp_auto_free char *text = sp_spec_text(value);
         if (items == NULL || text == NULL ||
             asprintf(&items[n++], "%s=%s", key, text) < 0)
             return bad("env", reterr);
@@ -216,6 +189,7 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
                         struct sp_error *reterr)
 {
     static const char *const levels[] = {"off", "first", "folded", "all", NULL};
+    static struct sp_spec_policy kept_policy; /* for the life of the process */
     char **arguments = NULL;
     char **options = NULL;
     int calls = -1;
@@ -228,7 +202,7 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
         code =
             texts(spec, "python_options", &options, &rq->python_options_count, reterr);
     if (code == 0)
-        code = optional_text(spec, "policy", &rq->policy.name, reterr);
+        code = sp_spec_policy_take(spec, &kept_policy, &rq->policy, reterr);
     if (code == 0)
         code = optional_text(spec, "trace", &rq->trace, reterr);
     if (code == 0)
@@ -261,10 +235,13 @@ static void started(void *context, const struct sp_run *run, pid_t pid)
     dprintf(*fd, "{\"event\":\"started\",\"pid\":%d}\n", (int)pid);
 }
 
+/* All that is wrong with the policy. */
+static struct sp_problems problems;
+
 static void write_error(int fd, const struct sp_error *error)
 {
     (void)!write(fd, "{\"error\":", 9);
-    (void)sp_error_write(fd, error);
+    (void)sp_error_write(fd, error, &problems);
     (void)!write(fd, "}\n", 2);
 }
 
@@ -291,8 +268,11 @@ int sp_cli_run_spec(const void *values, int argc, char **argv)
     if (fd < 0 || *end != '\0' || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
         return sp_cli_error(SP_EXIT_FAILED,
                             "run-spec takes the number of an open descriptor");
-    struct sp_run_request request = {
-        .control = fd, .started = started, .conclude = conclude, .context = &fd};
+    struct sp_run_request request = {.problems = &problems,
+                                     .control = fd,
+                                     .started = started,
+                                     .conclude = conclude,
+                                     .context = &fd};
     struct sp_buffer line;
     json_error_t where;
     int exit_code;

@@ -10,7 +10,8 @@ struct binding {
     struct sp_model *model;
     const struct sp_places *places;
     const struct sp_policy *from;
-    const struct sp_policy_rule *rule; /* the one that is bound now */
+    const struct sp_policy_rule *rule;     /* the one that is bound now */
+    const struct sp_policy_rule *too_long; /* NULL: none */
 };
 
 /* One rule of the result: as the written one, but for what is compared. */
@@ -19,10 +20,22 @@ static void put(struct binding *b, enum sp_shape shape, const char *pattern)
     sp_model_put(b->model, b->from, b->rule, shape, pattern);
 }
 
-static void glue(char *to, size_t size, const char *folder, const char *rest)
+/* A folder and what is behind it in the pattern; of a glob, where the folder's own name holds no
+ * wildcard. false: it is too long, and the policy is refused. */
+static bool glue(struct binding *b, enum sp_shape shape, const char *folder,
+                 const char *rest, char to[SP_PATTERN_TEXT_MAX])
 {
+    size_t size = SP_PATTERN_TEXT_MAX;
     bool root = strcmp(folder, "/") == 0 && rest[0] == '/';
-    snprintf(to, size, "%s%s", root ? "" : folder, rest);
+    size_t length = shape != SP_SHAPE_PLAIN
+                        ? sp_pattern_escape(root ? "" : folder, to, size)
+                        : (size_t)snprintf(to, size, "%s", root ? "" : folder);
+    if (length >= size || strlen(rest) >= size - length) {
+        b->too_long = b->rule;
+        return false;
+    }
+    memcpy(to + length, rest, strlen(rest) + 1);
+    return true;
 }
 
 /* The part before the first wildcard is followed; what is behind it is compared as it is. Of a
@@ -41,22 +54,22 @@ static void put_path(struct binding *b, enum sp_shape shape, const char *path)
     snprintf(folder, sizeof folder, "%.*s", (int)fixed, path);
     if (fixed == 0 || !places->canonical(places->context, folder, real, sizeof real))
         snprintf(real, sizeof real, "%s", folder);
-    glue(whole, sizeof whole, real, path + fixed);
+    if (!glue(b, shape, real, path + fixed, whole))
+        return;
     put(b, shape, whole);
-    if (shape == SP_SHAPE_PLAIN &&
-        places->canonical(places->context, path, real, sizeof real) &&
-        strcmp(real, whole) != 0)
+    bool glob = shape != SP_SHAPE_PLAIN && strpbrk(path, "*?[") != NULL;
+    if (!glob && places->canonical(places->context, path, folder, sizeof folder) &&
+        glue(b, shape, folder, "", real) && strcmp(real, whole) != 0)
         put(b, shape, real);
 }
 
 static void put_each(struct binding *b, const char *const *paths, const char *rest)
 {
     char whole[SP_PATTERN_TEXT_MAX];
-    enum sp_shape shape = strpbrk(rest, "*?[") != NULL ? SP_SHAPE_GLOB : SP_SHAPE_PLAIN;
-    for (; paths != NULL && *paths != NULL; paths++) {
-        glue(whole, sizeof whole, *paths, rest);
-        put_path(b, shape, whole);
-    }
+    enum sp_shape shape = (enum sp_shape)b->rule->shape;
+    for (; paths != NULL && *paths != NULL; paths++)
+        if (glue(b, shape, *paths, rest, whole))
+            put_path(b, shape, whole);
 }
 
 /* {python} is several places, by what is done there. */
@@ -76,8 +89,9 @@ static void put_program(struct binding *b, const char *name)
     if (found)
         put_path(b, SP_SHAPE_PLAIN, path);
     if (b->rule->action == SP_DENY) { /* wherever it lies */
-        snprintf(path, sizeof path, "**/%s", name);
-        put(b, SP_SHAPE_GLOB, path);
+        if (glue(b, SP_SHAPE_PLAIN, "**/", "", path) &&
+            sp_pattern_escape(name, path + 3, sizeof path - 3) < sizeof path - 3)
+            put(b, SP_SHAPE_GLOB, path);
     } else if (!found) {
         put(b, SP_SHAPE_NEVER, name);
     }
@@ -124,12 +138,11 @@ static void bind_rule(struct binding *b)
         put_program(b, pattern);
     else if (list == SP_LIST_PROCESS && strchr(pattern, '/') == NULL) {
         char anywhere[SP_PATTERN_TEXT_MAX];
-        snprintf(anywhere, sizeof anywhere, "**/%s", pattern);
-        put(b, shape, anywhere);
-    } else if (shape == SP_SHAPE_UNIX)
-        put_path(b, SP_SHAPE_PLAIN, pattern);
-    else
+        if (glue(b, SP_SHAPE_PLAIN, "**/", pattern, anywhere))
+            put(b, shape, anywhere);
+    } else {
         put_path(b, shape, pattern);
+    }
 }
 
 /* A model with all of the policy but its rules. */
@@ -151,7 +164,12 @@ int sp_policy_bind(const struct sp_policy *policy, const struct sp_places *place
         b.rule = &sp_policy_rules(policy)[i];
         bind_rule(&b);
     }
-    int code = sp_model_finish(&model, ret_policy, reterr);
+    int code = b.too_long == NULL
+                   ? sp_model_finish(&model, ret_policy, reterr)
+                   : sp_fail(reterr, SP_E_POLICY,
+                             "'%.100s' in %s is too long with what it stands for here",
+                             sp_policy_text(policy, b.too_long->written),
+                             sp_policy_text(policy, b.too_long->key));
     sp_model_release(&model);
     return code;
 }

@@ -55,6 +55,7 @@ static int make(const char *path, struct sp_error *reterr)
     char name[64];
     const char *file = strrchr(path, '/') != NULL ? strrchr(path, '/') + 1 : path;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(file, "."), file);
+    problems.count = problems.errors = 0;
     sp_buffer_init(&text, 1u << 20);
     sp_document_init(&document);
     if (made_count == POLICIES_MAX || read_file(path, &text) != 0)

@@ -1,5 +1,6 @@
 #include "policy/document.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ struct sp_node *sp_document_add(struct sp_document *document, struct sp_node *pa
         document->root = node;
         return node;
     }
+    node->parent = parent;
     struct sp_node **last = parent->last != NULL ? &parent->last->next : &parent->first;
     *last = node;
     parent->last = node;
@@ -72,6 +74,24 @@ const char *sp_document_text(struct sp_document *document, const char *text,
     if (copy != NULL)
         memcpy(copy, text, size);
     return copy;
+}
+
+void sp_node_path(const struct sp_node *node, char *to, size_t size)
+{
+    char above[128] = "";
+    unsigned index = 0;
+    if (node->parent == NULL) {
+        snprintf(to, size, "%s", "");
+        return;
+    }
+    if (node->parent->parent != NULL)
+        sp_node_path(node->parent, above, sizeof above);
+    for (const struct sp_node *n = node->parent->first; n != node; n = n->next)
+        index++;
+    if (node->key != NULL)
+        snprintf(to, size, "%s%s%s", above, above[0] != '\0' ? "." : "", node->key);
+    else
+        snprintf(to, size, "%s[%u]", above, index);
 }
 
 const struct sp_node *sp_node_find(const struct sp_node *table, const char *key)

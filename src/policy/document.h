@@ -23,6 +23,7 @@ enum sp_node_type {
     SP_NODE_NUMBER, /* with a fraction */
     SP_NODE_BOOL,
     SP_NODE_OTHER, /* a date or a time: in no policy */
+    SP_NODE_NONE,  /* a null, of JSON */
 };
 
 struct sp_node {
@@ -32,7 +33,8 @@ struct sp_node {
     size_t text_size; /* a text may hold NULs, which no policy wants */
     int64_t integer;  /* INTEGER, BOOL */
     double number;
-    struct sp_node *first; /* of a table or list, in the order of the file */
+    const struct sp_node *parent; /* NULL: the root */
+    struct sp_node *first;        /* of a table or list, in the order of the file */
     struct sp_node *last;
     struct sp_node *next;
     unsigned line; /* from 1; 0: not known */
@@ -59,6 +61,9 @@ struct sp_node *sp_document_add(struct sp_document *document, struct sp_node *pa
                                 enum sp_node_type type);
 const char *sp_document_text(struct sp_document *document, const char *text,
                              size_t size);
+
+/* How the node is reached from the root: "fs.allow_read[2]"; cut to the size. */
+void sp_node_path(const struct sp_node *node, char *to, size_t size);
 
 const struct sp_node *sp_node_find(const struct sp_node *table, const char *key);
 

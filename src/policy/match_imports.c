@@ -3,18 +3,32 @@
 
 #include "policy/judge.h"
 
-/* A list of module names; imports by libraries are judged only where the scope says so. */
+/* More specific than the exact name: whoever allows "xml.dom" allows "xml" to be imported for it,
+ * though no other part of it. */
+#define FIT_PARENT (4u << 20)
+
+static bool is_parent(const char *module, const char *pattern)
+{
+    size_t n = strlen(module);
+    return strncmp(module, pattern, n) == 0 && pattern[n] == '.';
+}
+
+/* The best rule of a list of module names. */
 static struct sp_best best_of(const struct sp_policy *p, enum sp_list list,
                               const char *module)
 {
     const struct sp_policy_rule *rules = sp_policy_rules(p);
     struct sp_best best = {0};
-    for (uint32_t i = 0; i < p->rules_count; i++)
-        if (rules[i].list == list)
+    for (uint32_t i = 0; i < p->rules_count; i++) {
+        const char *pattern = sp_policy_text(p, rules[i].pattern);
+        if (rules[i].list == list && rules[i].action == SP_ALLOW &&
+            rules[i].shape == SP_SHAPE_PLAIN && is_parent(module, pattern))
+            sp_judge_offer(&best, &rules[i], FIT_PARENT);
+        else if (rules[i].list == list)
             sp_judge_offer(&best, &rules[i],
-                           sp_pattern_fit_name(rules[i].shape,
-                                               sp_policy_text(p, rules[i].pattern),
+                           sp_pattern_fit_name((enum sp_shape)rules[i].shape, pattern,
                                                module, '.'));
+    }
     return best;
 }
 

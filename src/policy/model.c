@@ -215,9 +215,7 @@ void sp_model_limit(struct sp_model *model, enum sp_limit limit, uint64_t value,
         (struct sp_policy_limit){.value = value, .spot = add_spot(model, where)};
 }
 
-/* Over names, rules and settings, not over where they stand: the same policy has the same digest
- * wherever its file lies. */
-static void digest(const struct sp_model *model, char to[2 * DIGEST_BYTES + 1])
+void sp_model_digest(const struct sp_model *model, char to[static SP_DIGEST_TEXT])
 {
     crypto_generichash_state state;
     unsigned char sum[DIGEST_BYTES];
@@ -226,7 +224,7 @@ static void digest(const struct sp_model *model, char to[2 * DIGEST_BYTES + 1])
     for (uint32_t i = 0; i < model->count; i++) {
         const struct sp_policy_rule *rule = &model->rules[i];
         const char *text = model->texts.data + rule->written;
-        const unsigned char kind[2] = {rule->list, rule->action};
+        const unsigned char kind[3] = {rule->list, rule->action, rule->first != 0};
         crypto_generichash_update(&state, kind, sizeof kind);
         crypto_generichash_update(&state, (const void *)text, strlen(text) + 1);
     }
@@ -240,7 +238,7 @@ static void digest(const struct sp_model *model, char to[2 * DIGEST_BYTES + 1])
         crypto_generichash_update(&state, (const void *)&head->limits[i].value,
                                   sizeof head->limits[i].value);
     crypto_generichash_final(&state, sum, sizeof sum);
-    sodium_bin2hex(to, 2 * DIGEST_BYTES + 1, sum, sizeof sum);
+    sodium_bin2hex(to, SP_DIGEST_TEXT, sum, sizeof sum);
 }
 
 /* Whether nothing is ever denied by a rule of it. */
@@ -261,9 +259,9 @@ static bool traces_only(const struct sp_model *model)
 int sp_model_finish(struct sp_model *model, struct sp_policy **ret_policy,
                     struct sp_error *reterr)
 {
-    char hex[2 * DIGEST_BYTES + 1];
+    char hex[SP_DIGEST_TEXT];
     if (!model->failed) {
-        digest(model, hex);
+        sp_model_digest(model, hex);
         if (!model->head.bound) { /* bound, it is the same policy still */
             model->head.digest = add_text(model, hex);
             model->head.traces_only = traces_only(model);

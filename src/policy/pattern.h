@@ -5,11 +5,16 @@
 #include "policy/policy.h"
 
 /* Works out shape, port and address of a pattern of that list. `to` gets the text that is
- * compared: the pattern without a trailing slash, a host in lower case without its port.
+ * compared: the pattern without a trailing slash, a host in lower case without its port; a path
+ * whose every wildcard stands in brackets ("[*]") as the plain path that it is.
  * SP_E_POLICY: *reterr says what is wrong with it. */
 int sp_pattern_parse(enum sp_list list, const char *pattern,
                      struct sp_policy_rule *ret_rule, char *to, size_t size,
                      struct sp_error *reterr) SP_MUST_CHECK;
+
+/* A path or part of one as the pattern that means just it: wildcards and braces stand in brackets.
+ * Returns the length that it has, like snprintf. */
+size_t sp_pattern_escape(const char *path, char *to, size_t size);
 
 /* Longest text that a glob is compared with. */
 #define SP_PATTERN_TEXT_MAX 4096u

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/nearest.h"
 #include "policy/pattern.h"
 
 static enum sp_shape shape_of(const char *pattern)
@@ -14,13 +15,13 @@ static enum sp_shape shape_of(const char *pattern)
     return strpbrk(pattern, "*?[") != NULL ? SP_SHAPE_GLOB : SP_SHAPE_PLAIN;
 }
 
-static const char *const placeholders[] = {"{work}", "{script}", "{python}", "{tmp}",
-                                           "{home}"};
+static const char *const placeholders[] = {"{work}", "{script}", "{python}",
+                                           "{tmp}",  "{home}",   NULL};
 
 /* Length of the placeholder that the text begins with, 0: none. */
 static size_t placeholder(const char *text)
 {
-    for (size_t i = 0; i < sizeof placeholders / sizeof *placeholders; i++) {
+    for (size_t i = 0; placeholders[i] != NULL; i++) {
         size_t n = strlen(placeholders[i]);
         if (strncmp(text, placeholders[i], n) == 0)
             return n;
@@ -28,14 +29,80 @@ static size_t placeholder(const char *text)
     return 0;
 }
 
+/* Whether a bracket with one character in it begins there: that character and nothing else. */
+static bool is_quoted(const char *at)
+{
+    return at[0] == '[' && at[1] != '\0' && strchr("!^/]", at[1]) == NULL &&
+           at[2] == ']';
+}
+
+size_t sp_pattern_escape(const char *path, char *to, size_t size)
+{
+    size_t n = 0;
+    for (; *path != '\0'; path++) {
+        bool quote = strchr("*?[{", *path) != NULL;
+        const char text[] = {quote ? '[' : *path, *path, ']'};
+        for (size_t i = 0; i < (quote ? sizeof text : 1); i++, n++)
+            if (n + 1 < size)
+                to[n] = text[i];
+    }
+    if (size > 0)
+        to[n < size ? n : size - 1] = '\0';
+    return n;
+}
+
+/* Makes the plain path of a pattern whose wildcards are all quoted; false: some are not. */
+static bool unescape(char *path)
+{
+    for (const char *at = path; *at != '\0'; at += is_quoted(at) ? 3 : 1)
+        if (strchr("*?[", *at) != NULL && !is_quoted(at))
+            return false;
+    char *to = path;
+    for (const char *at = path; *at != '\0'; to++) {
+        bool quoted = is_quoted(at);
+        *to = at[quoted];
+        at += quoted ? 3 : 1;
+    }
+    *to = '\0';
+    return true;
+}
+
+/* An opening brace that is not quoted; NULL: none. */
+static const char *find_brace(const char *text)
+{
+    for (; *text != '\0'; text += is_quoted(text) ? 3 : 1)
+        if (*text == '{')
+            return text;
+    return NULL;
+}
+
+/* About a brace that begins no placeholder where one may stand. */
+static int bad_brace(const char *pattern, const char *brace, struct sp_error *reterr)
+{
+    char name[32];
+    size_t n = strcspn(brace, "}");
+    bool closed = brace[n] == '}';
+    snprintf(name, sizeof name, "%.*s", (int)(n + closed), brace);
+    const char *nearest = sp_nearest_name(name, placeholders);
+    if (brace != pattern)
+        return sp_fail(
+            reterr, SP_E_POLICY,
+            "a placeholder stands only at the beginning (a brace that belongs "
+            "to the name is written [{])");
+    return sp_fail(reterr, SP_E_POLICY,
+                   "there is no placeholder %s%s%s%s: they are {work}, {script}, "
+                   "{python}, {tmp} and {home}",
+                   name, nearest != NULL ? " (did you mean " : "",
+                   nearest != NULL ? nearest : "", nearest != NULL ? "?)" : "");
+}
+
 static int check_start(const char *pattern, bool program, struct sp_error *reterr)
 {
     size_t n = placeholder(pattern);
     bool name = strchr(pattern, '/') == NULL;
-    if (strchr(pattern + n, '{') != NULL || (pattern[0] == '{' && n == 0))
-        return sp_fail(reterr, SP_E_POLICY,
-                       "a placeholder is one of {work}, {script}, {python}, {tmp}, "
-                       "{home}, and begins the pattern");
+    const char *brace = find_brace(pattern + n);
+    if (brace != NULL)
+        return bad_brace(pattern, brace, reterr);
     if (n > 0)
         return pattern[n] == '\0' || pattern[n] == '/'
                    ? 0
@@ -45,8 +112,10 @@ static int check_start(const char *pattern, bool program, struct sp_error *reter
         strncmp(pattern, "**", 2) == 0 || (program && name))
         return 0;
     return sp_fail(reterr, SP_E_POLICY,
-                   "a path begins with /, ~/, {work} or another placeholder, or with "
-                   "**/ for any folder");
+                   program ? "a program is a name, as \"git\", or a path that begins "
+                             "with /, ~/, {work} or another placeholder"
+                           : "a path begins with /, ~/, {work} or another placeholder, "
+                             "or with **/ for any folder");
 }
 
 static bool has_dots(const char *path)
@@ -81,6 +150,10 @@ static int parse_path(const char *pattern, bool program, struct sp_policy_rule *
     if (code == 0 && strstr(to, "//") != NULL)
         code = sp_fail(reterr, SP_E_POLICY, "there are two slashes in a row");
     rule->shape = (uint8_t)shape_of(to);
+    if (rule->shape == SP_SHAPE_GLOB && unescape(to))
+        rule->shape = SP_SHAPE_PLAIN;
+    if (code == 0 && to[0] == '{' && placeholder(to) == 0)
+        code = sp_fail(reterr, SP_E_POLICY, "a program's name begins with no brace");
     return code;
 }
 
@@ -201,7 +274,15 @@ static int parse_endpoint(const char *pattern, struct sp_policy_rule *rule, char
             return 0;
         }
         struct sp_policy_rule path = {0};
-        return parse_path(pattern + 5, false, &path, to, size, reterr);
+        char plain[SP_PATTERN_TEXT_MAX];
+        int code = parse_path(pattern + 5, false, &path, plain, sizeof plain, reterr);
+        if (code != 0)
+            return code;
+        /* Whether it is a glob is seen from the text, as no other shape says so. */
+        size_t n = path.shape == SP_SHAPE_PLAIN ? placeholder(plain) : strlen(plain);
+        memcpy(to, plain, n);
+        n += sp_pattern_escape(plain + n, to + n, size - n);
+        return n < size ? 0 : sp_fail(reterr, SP_E_POLICY, "the pattern is too long");
     }
     int code = split_port(pattern, rule, to, size, reterr);
     if (code != 0)

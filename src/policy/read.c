@@ -2,12 +2,9 @@
 
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/nearest.h"
-#include "base/size.h"
 #include "policy/keys.h"
 
 struct reading {
@@ -16,22 +13,34 @@ struct reading {
     const char *source;
 };
 
-static void problem(struct reading *r, unsigned line, unsigned column,
+/* A place in the text, or, of a document that had none, the way to the node. */
+static void problem(struct reading *r, const struct sp_node *node, bool at_key,
                     const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-static void problem(struct reading *r, unsigned line, unsigned column,
+static void problem(struct reading *r, const struct sp_node *node, bool at_key,
                     const char *format, ...)
 {
+    char path[128];
+    char text[320];
     va_list arguments;
-    if (r->problems->count++ >= SP_PROBLEMS_MAX)
-        return;
-    struct sp_problem *p = &r->problems->items[r->problems->count - 1];
-    p->line = line;
-    p->column = column;
     va_start(arguments, format);
-    vsnprintf(p->message, sizeof p->message, format, arguments);
+    vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
+    sp_node_path(node, path, sizeof path);
+    if (node->line != 0 || path[0] == '\0')
+        sp_problem_add(r->problems, r->source, at_key ? node->key_line : node->line,
+                       at_key ? node->key_column : node->column, "%s", text);
+    else
+        sp_problem_add(r->problems, r->source, 0, 0, "%s: %.180s", path, text);
 }
+
+static struct sp_place_in_text place(const struct reading *r,
+                                     const struct sp_node *node)
+{
+    return (struct sp_place_in_text){r->source, node->line, node->column};
+}
+
+/* ---- names -------------------------------------------------------------------------------------- */
 
 #define NAMES_MAX 64u
 
@@ -48,180 +57,6 @@ static void list_names(const char *section, const char *names[static NAMES_MAX])
             names[n++] = name;
     }
     names[n] = NULL;
-}
-
-static void unknown_key(struct reading *r, const char *section,
-                        const struct sp_node *node)
-{
-    const char *names[NAMES_MAX];
-    const char *nearest;
-    if (section[0] == '\0' && node->type == SP_NODE_TABLE) {
-        list_names(NULL, names);
-        nearest = sp_nearest_name(node->key, names);
-        problem(r, node->key_line, node->key_column,
-                "there is no section [%.60s]%s%s%s", node->key,
-                nearest != NULL ? ": did you mean [" : "",
-                nearest != NULL ? nearest : "", nearest != NULL ? "]?" : "");
-        return;
-    }
-    list_names(section, names);
-    nearest = sp_nearest_name(node->key, names);
-    problem(r, node->key_line, node->key_column, "there is no key '%.60s'%s%s%s%s%s%s",
-            node->key, section[0] != '\0' ? " in [" : "", section,
-            section[0] != '\0' ? "]" : "", nearest != NULL ? ": did you mean '" : "",
-            nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
-}
-
-static const char *type_name(const struct sp_node *node)
-{
-    static const char *const names[] = {"a table",       "a list",   "a text",
-                                        "a number",      "a number", "true or false",
-                                        "a date or time"};
-    return names[node->type];
-}
-
-static bool is_type(struct reading *r, const struct sp_policy_key *key,
-                    const struct sp_node *node, enum sp_node_type type,
-                    const char *wanted)
-{
-    if (node->type == type &&
-        (type != SP_NODE_TEXT || strlen(node->text) == node->text_size))
-        return true;
-    if (node->type == type)
-        problem(r, node->line, node->column, "'%s' holds a NUL character", key->name);
-    else
-        problem(r, node->line, node->column, "'%s' takes %s, not %s", key->name, wanted,
-                type_name(node));
-    return false;
-}
-
-/* "fs.allow_read" */
-static void full_name(const struct sp_policy_key *key, char to[64])
-{
-    snprintf(to, 64, "%s%s%s", key->section, key->section[0] != '\0' ? "." : "",
-             key->name);
-}
-
-static void read_patterns(struct reading *r, const struct sp_policy_key *key, bool adds,
-                          const struct sp_node *node)
-{
-    char name[64];
-    struct sp_place_in_text where = {r->source, node->key_line, node->key_column};
-    full_name(key, name);
-    if (!is_type(r, key, node, SP_NODE_LIST, "a list of texts"))
-        return;
-    if (!adds)
-        sp_model_give(r->model, (enum sp_list)key->subject, (enum sp_action)key->action,
-                      name, &where);
-    for (const struct sp_node *item = node->first; item != NULL; item = item->next) {
-        struct sp_error error;
-        if (!is_type(r, key, item, SP_NODE_TEXT, "a list of texts"))
-            continue;
-        where.line = item->line;
-        where.column = item->column;
-        if (sp_model_add(r->model, (enum sp_list)key->subject,
-                         (enum sp_action)key->action, name, item->text, &where, false,
-                         &error) != 0)
-            problem(r, item->line, item->column, "'%.80s' in %s: %.200s", item->text,
-                    name, error.message);
-    }
-}
-
-static void read_word(struct reading *r, const struct sp_policy_key *key,
-                      const struct sp_node *node)
-{
-    char name[64];
-    char known[120] = "";
-    const struct sp_place_in_text where = {r->source, node->line, node->column};
-    full_name(key, name);
-    if (!is_type(r, key, node, SP_NODE_TEXT, "a text"))
-        return;
-    for (unsigned i = 0; key->words[i] != NULL; i++) {
-        size_t n = strlen(known);
-        if (strcmp(key->words[i], node->text) == 0) {
-            sp_model_set(r->model, (enum sp_setting)key->subject, i, name, &where);
-            return;
-        }
-        snprintf(known + n, sizeof known - n, "%s\"%s\"", i > 0 ? ", " : "",
-                 key->words[i]);
-    }
-    const char *nearest = sp_nearest_name(node->text, key->words);
-    problem(r, node->line, node->column,
-            "'%.60s' is no value of '%s': it is one of %s%s%s%s", node->text, key->name,
-            known, nearest != NULL ? " (did you mean \"" : "",
-            nearest != NULL ? nearest : "", nearest != NULL ? "\"?)" : "");
-}
-
-static void read_bool(struct reading *r, const struct sp_policy_key *key,
-                      const struct sp_node *node)
-{
-    char name[64];
-    const struct sp_place_in_text where = {r->source, node->line, node->column};
-    full_name(key, name);
-    if (is_type(r, key, node, SP_NODE_BOOL, "true or false"))
-        sp_model_set(r->model, (enum sp_setting)key->subject,
-                     node->integer != 0 ? SP_ALLOW : SP_DENY, name, &where);
-}
-
-/* A text with a unit, or a number: of seconds, bytes, things. */
-static int measure(const struct sp_policy_key *key, const struct sp_node *node,
-                   uint64_t *ret_value, struct sp_error *reterr)
-{
-    char text[64];
-    if (node->type == SP_NODE_TEXT && key->type != SP_KEY_COUNT)
-        snprintf(text, sizeof text, "%s", node->text);
-    else if (node->type == SP_NODE_INTEGER)
-        snprintf(text, sizeof text, "%lld", (long long)node->integer);
-    else if (node->type == SP_NODE_NUMBER && key->type == SP_KEY_DURATION)
-        snprintf(text, sizeof text, "%.9f", node->number);
-    else
-        return sp_fail(reterr, SP_E_POLICY, "it takes %s, not %s",
-                       key->type == SP_KEY_DURATION ? "\"30s\", \"500ms\" or seconds"
-                       : key->type == SP_KEY_SIZE   ? "\"64MiB\" or bytes"
-                                                    : "a whole number",
-                       type_name(node));
-    if (key->type == SP_KEY_DURATION)
-        return sp_duration_parse(text, ret_value, reterr);
-    if (key->type == SP_KEY_SIZE)
-        return sp_size_parse(text, ret_value, reterr);
-    if (node->integer < 1 || node->integer > INT32_MAX)
-        return sp_fail(reterr, SP_E_POLICY, "%s is out of range: from 1 to %d", text,
-                       INT32_MAX);
-    *ret_value = (uint64_t)node->integer;
-    return 0;
-}
-
-static void read_limit(struct reading *r, const struct sp_policy_key *key,
-                       const struct sp_node *node)
-{
-    struct sp_error error;
-    uint64_t value;
-    const struct sp_place_in_text where = {r->source, node->line, node->column};
-    if (measure(key, node, &value, &error) != 0)
-        problem(r, node->line, node->column, "'%s': %.200s", key->name, error.message);
-    else
-        sp_model_limit(r->model, (enum sp_limit)key->subject, value, &where);
-}
-
-static void read_key(struct reading *r, const struct sp_policy_key *key, bool adds,
-                     const struct sp_node *node)
-{
-    switch (key->type) {
-    case SP_KEY_TEXT: /* dealt with before all others */
-        (void)is_type(r, key, node, SP_NODE_TEXT, "a text");
-        return;
-    case SP_KEY_PATTERNS:
-        read_patterns(r, key, adds, node);
-        return;
-    case SP_KEY_WORD:
-        read_word(r, key, node);
-        return;
-    case SP_KEY_BOOL:
-        read_bool(r, key, node);
-        return;
-    default:
-        read_limit(r, key, node);
-    }
 }
 
 /* The key, also by its name with "_add" behind it; NULL: there is none. */
@@ -247,9 +82,218 @@ static bool is_section(const char *name)
     return false;
 }
 
+/* Another section that has such a key; NULL: none. */
+static const char *section_with(const char *key)
+{
+    bool adds;
+    for (const struct sp_policy_key *k = sp_policy_keys; k->name != NULL; k++)
+        if (k->section[0] != '\0' && find_key(k->section, key, &adds) != NULL)
+            return k->section;
+    return NULL;
+}
+
+static void unknown_section(struct reading *r, const struct sp_node *node)
+{
+    const char *names[NAMES_MAX];
+    list_names(NULL, names);
+    const char *nearest = sp_nearest_name(node->key, names);
+    problem(r, node, true, "there is no section [%.60s]%s%s%s", node->key,
+            nearest != NULL ? ": did you mean [" : "", nearest != NULL ? nearest : "",
+            nearest != NULL ? "]?" : "");
+}
+
+static void unknown_key(struct reading *r, const char *section,
+                        const struct sp_node *node)
+{
+    char in[40] = "";
+    const char *names[NAMES_MAX];
+    const char *other = section_with(node->key);
+    if (section[0] != '\0')
+        snprintf(in, sizeof in, " in [%s]", section);
+    list_names(section, names);
+    const char *nearest = sp_nearest_name(node->key, names);
+    bool adds;
+    char bare[64];
+    size_t n = strlen(node->key);
+    if (section[0] != '\0' && find_key("", node->key, &adds) != NULL)
+        problem(r, node, true,
+                "there is no key '%.60s'%s: it stands at the top, before "
+                "all sections",
+                node->key, in);
+    else if (other != NULL)
+        problem(r, node, true, "there is no key '%.60s'%s: it is one of [%s]",
+                node->key, in, other);
+    else if (nearest == NULL && n > 4 && n < sizeof bare &&
+             strcmp(node->key + n - 4, "_add") == 0) {
+        snprintf(bare, sizeof bare, "%.*s", (int)n - 4, node->key);
+        nearest = sp_nearest_name(bare, names);
+        problem(r, node, true, "there is no key '%.60s'%s%s%s%s", node->key, in,
+                nearest != NULL ? ": did you mean '" : "",
+                nearest != NULL ? nearest : "", nearest != NULL ? "_add'?" : "");
+    } else
+        problem(r, node, true, "there is no key '%.60s'%s%s%s%s", node->key, in,
+                nearest != NULL ? ": did you mean '" : "",
+                nearest != NULL ? nearest : "", nearest != NULL ? "'?" : "");
+}
+
+/* ---- values ------------------------------------------------------------------------------------- */
+
+static const char *type_name(const struct sp_node *node)
+{
+    static const char *const names[] = {
+        "a table",  "a list",        "a text",         "a number",
+        "a number", "true or false", "a date or time", "nothing at all"};
+    return names[node->type];
+}
+
+static bool is_type(struct reading *r, const char *name, const struct sp_node *node,
+                    enum sp_node_type type, const char *wanted)
+{
+    if (node->type != type) {
+        if (type == SP_NODE_LIST && node->type == SP_NODE_TEXT)
+            problem(r, node, false, "'%s' takes %s: write [\"%.60s\"]", name, wanted,
+                    node->text);
+        else
+            problem(r, node, false, "'%s' takes %s, not %s", name, wanted,
+                    type_name(node));
+        return false;
+    }
+    if (type == SP_NODE_TEXT && strlen(node->text) != node->text_size)
+        problem(r, node, false, "'%s' holds a NUL character", name);
+    return type != SP_NODE_TEXT || strlen(node->text) == node->text_size;
+}
+
+/* "fs.allow_read" */
+static void full_name(const struct sp_policy_key *key, char to[64])
+{
+    snprintf(to, 64, "%s%s%s", key->section, key->section[0] != '\0' ? "." : "",
+             key->name);
+}
+
+static void read_patterns(struct reading *r, const struct sp_policy_key *key, bool adds,
+                          const struct sp_node *node)
+{
+    char name[64];
+    enum sp_list list = (enum sp_list)key->subject;
+    enum sp_action action = (enum sp_action)key->action;
+    const struct sp_place_in_text of_key = {r->source, node->key_line,
+                                            node->key_column};
+    full_name(key, name);
+    if (!is_type(r, node->key, node, SP_NODE_LIST, "a list of texts"))
+        return;
+    if (!adds)
+        sp_model_give(r->model, list, action, name, &of_key);
+    for (const struct sp_node *item = node->first; item != NULL; item = item->next) {
+        struct sp_error error;
+        const struct sp_place_in_text where = place(r, item);
+        if (is_type(r, node->key, item, SP_NODE_TEXT, "a list of texts") &&
+            sp_model_add(r->model, list, action, name, item->text, &where, false,
+                         &error) != 0)
+            problem(r, item, false, "'%.80s' in %s: %.200s", item->text, name,
+                    error.message);
+    }
+}
+
+static void read_word(struct reading *r, const struct sp_policy_key *key,
+                      const struct sp_node *node)
+{
+    char name[64];
+    char known[120] = "";
+    const struct sp_place_in_text where = place(r, node);
+    full_name(key, name);
+    if (!is_type(r, key->name, node, SP_NODE_TEXT, "a text"))
+        return;
+    for (unsigned i = 0; key->words[i] != NULL; i++) {
+        size_t n = strlen(known);
+        if (strcmp(key->words[i], node->text) == 0) {
+            sp_model_set(r->model, (enum sp_setting)key->subject, i, name, &where);
+            return;
+        }
+        snprintf(known + n, sizeof known - n, "%s\"%s\"", i > 0 ? ", " : "",
+                 key->words[i]);
+    }
+    const char *nearest = sp_nearest_name(node->text, key->words);
+    problem(r, node, false, "'%.60s' is no value of '%s': it is one of %s%s%s%s",
+            node->text, key->name, known, nearest != NULL ? " (did you mean \"" : "",
+            nearest != NULL ? nearest : "", nearest != NULL ? "\"?)" : "");
+}
+
+static void read_bool(struct reading *r, const struct sp_policy_key *key,
+                      const struct sp_node *node)
+{
+    char name[64];
+    const struct sp_place_in_text where = place(r, node);
+    full_name(key, name);
+    if (is_type(r, key->name, node, SP_NODE_BOOL, "true or false"))
+        sp_model_set(r->model, (enum sp_setting)key->subject,
+                     node->integer != 0 ? SP_ALLOW : SP_DENY, name, &where);
+}
+
+/* A text with a unit, a number of seconds, bytes or things; "none" lifts what was inherited. */
+static int measure(const struct sp_policy_key *key, const struct sp_node *node,
+                   uint64_t *ret_value, struct sp_error *reterr)
+{
+    static const char *const wanted[] = {[SP_KEY_DURATION] =
+                                             "\"30s\", \"500ms\" or seconds",
+                                         [SP_KEY_SIZE] = "\"64MiB\" or bytes",
+                                         [SP_KEY_COUNT] = "a whole number"};
+    enum sp_limit limit = (enum sp_limit)key->subject;
+    if (node->type == SP_NODE_TEXT && strcmp(node->text, "none") == 0) {
+        *ret_value = 0;
+        return 0;
+    }
+    if (node->type == SP_NODE_TEXT && key->type != SP_KEY_COUNT)
+        return sp_limit_parse(limit, node->text, ret_value, reterr);
+    if (node->type == SP_NODE_INTEGER)
+        return sp_limit_from_number(limit, (double)node->integer, ret_value, reterr);
+    if (node->type == SP_NODE_NUMBER && key->type != SP_KEY_COUNT)
+        return sp_limit_from_number(limit, node->number, ret_value, reterr);
+    return sp_fail(reterr, SP_E_POLICY, "it takes %s, not %s", wanted[key->type],
+                   type_name(node));
+}
+
+static void read_limit(struct reading *r, const struct sp_policy_key *key,
+                       const struct sp_node *node)
+{
+    struct sp_error error;
+    uint64_t value;
+    const struct sp_place_in_text where = place(r, node);
+    if (node->type == SP_NODE_TEXT &&
+        !is_type(r, key->name, node, SP_NODE_TEXT, "a text"))
+        return;
+    if (measure(key, node, &value, &error) != 0)
+        problem(r, node, false, "'%s': %.200s", key->name, error.message);
+    else
+        sp_model_limit(r->model, (enum sp_limit)key->subject, value, &where);
+}
+
+static void read_key(struct reading *r, const struct sp_policy_key *key, bool adds,
+                     const struct sp_node *node)
+{
+    switch (key->type) {
+    case SP_KEY_TEXT: /* dealt with before all others */
+        (void)is_type(r, key->name, node, SP_NODE_TEXT, "a text");
+        return;
+    case SP_KEY_PATTERNS:
+        read_patterns(r, key, adds, node);
+        return;
+    case SP_KEY_WORD:
+        read_word(r, key, node);
+        return;
+    case SP_KEY_BOOL:
+        read_bool(r, key, node);
+        return;
+    default:
+        read_limit(r, key, node);
+    }
+}
+
+/* ---- tables ------------------------------------------------------------------------------------- */
+
 static void read_table(struct reading *r, const char *section,
                        const struct sp_node *table)
 {
+    bool top = section[0] == '\0';
     /* What is added comes after what is given, whatever the order in the file. */
     for (int pass = 0; pass < 2; pass++) {
         for (const struct sp_node *n = table->first; n != NULL; n = n->next) {
@@ -257,14 +301,15 @@ static void read_table(struct reading *r, const char *section,
             const struct sp_policy_key *key = find_key(section, n->key, &adds);
             if (key != NULL && adds == (pass == 1))
                 read_key(r, key, adds, n);
-            else if (key == NULL && pass == 0 && section[0] == '\0' &&
-                     n->type == SP_NODE_TABLE && is_section(n->key))
+            if (key != NULL || pass == 1)
+                continue;
+            if (top && n->type == SP_NODE_TABLE && is_section(n->key))
                 read_table(r, n->key, n);
-            else if (key == NULL && pass == 0 && section[0] == '\0' &&
-                     is_section(n->key))
-                problem(r, n->key_line, n->key_column, "'%s' is a section: write [%s]",
-                        n->key, n->key);
-            else if (key == NULL && pass == 0)
+            else if (top && is_section(n->key))
+                problem(r, n, true, "'%s' is a section: write [%s]", n->key, n->key);
+            else if (top && n->type == SP_NODE_TABLE)
+                unknown_section(r, n);
+            else
                 unknown_key(r, section, n);
         }
     }
@@ -284,38 +329,32 @@ static void inherit(struct reading *r, const struct sp_node *root,
     struct sp_error error;
     if (node == NULL || node->type != SP_NODE_TEXT)
         return;
-    if (finder->find(finder->context, node->text, r->source, &base, &error) != 0) {
-        problem(r, node->line, node->column, "extends: %.280s", error.message);
-        return;
-    }
-    sp_model_from(r->model, base);
-}
-
-static int by_line(const void *a, const void *b)
-{
-    const struct sp_problem *x = a;
-    const struct sp_problem *y = b;
-    return x->line != y->line       ? (x->line < y->line ? -1 : 1)
-           : x->column != y->column ? (x->column < y->column ? -1 : 1)
-                                    : 0;
+    unsigned before = r->problems->count;
+    if (finder->find(finder->context, node->text, r->source, &base, &error) == 0)
+        sp_model_from(r->model, base);
+    else if (r->problems->count == before)
+        problem(r, node, false, "extends: %.280s", error.message);
+    else
+        problem(r, node, false, "extends: '%.200s' is no policy: see there",
+                node->text);
 }
 
 int sp_policy_read(const struct sp_document *document, const char *name,
                    const char *source, const struct sp_policy_finder *finder,
-                   struct sp_model *ret_model, struct sp_problems *ret_problems)
+                   struct sp_model *ret_model, struct sp_problems *problems)
 {
-    struct reading r = {ret_model, ret_problems, source};
+    struct reading r = {ret_model, problems, source};
     const char *description = text_of(document->root, "description");
-    ret_problems->count = 0;
+    unsigned errors = problems->errors;
     sp_model_init(ret_model);
     inherit(&r, document->root, finder);
-    sp_model_name(ret_model, name, source, description);
+    unsigned own = sp_problems_kept(problems);
+    own -= own > 0 && problems->errors > errors; /* the one about its base */
+    sp_model_name(ret_model, name, source, description != NULL ? description : "");
     read_table(&r, "", document->root);
-    if (ret_problems->count == 0)
+    if (problems->errors == errors)
         return 0;
-    unsigned kept =
-        ret_problems->count < SP_PROBLEMS_MAX ? ret_problems->count : SP_PROBLEMS_MAX;
-    qsort(ret_problems->items, kept, sizeof *ret_problems->items, by_line);
+    sp_problems_sort(problems, own);
     sp_model_release(ret_model);
     return SP_E_POLICY;
 }

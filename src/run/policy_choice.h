@@ -4,21 +4,19 @@
 #define SP_RUN_POLICY_CHOICE_H
 
 #include "policy/read.h"
+#include "run/grants.h"
 
 #define SP_POLICY_DEFAULT "no-network"
 
-/* One --allow-... or --deny-...: comes before all that the policy says. */
-struct sp_grant {
-    enum sp_list list;
-    enum sp_action action;
-    const char *pattern;
-};
-
 struct sp_policy_choice {
     const char *name; /* of a built-in, or a file's path; NULL: SP_POLICY_DEFAULT */
-    const struct sp_document
-        *document; /* not NULL: the policy itself, `name` says how it
-                                           is called */
+    /* The policy itself, instead of its name: a document, or text in TOML. `name` then is what it
+     * is called, NULL: "custom"; `source` the file it came from, NULL: none. */
+    const struct sp_document *document;
+    const char *text;
+    size_t text_size;
+    const char *source;
+    const char *digest; /* that it must have before grants, NULL: any */
     const struct sp_grant *grants;
     size_t grants_count;
     bool observe; /* deny nothing, whatever the policy says */
@@ -29,5 +27,9 @@ struct sp_policy_choice {
 int sp_policy_choose(const struct sp_policy_choice *choice,
                      struct sp_policy **ret_policy, struct sp_problems *ret_problems,
                      struct sp_error *reterr) SP_MUST_CHECK;
+
+/* The policy of a run, for its result and its trace: name, digest, mode and what was granted, as a
+ * JSON object. */
+void sp_policy_choice_write(const struct sp_policy *policy, struct sp_buffer *to);
 
 #endif

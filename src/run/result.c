@@ -150,10 +150,7 @@ static void plan_members(struct sink *sink, const struct sp_run *run)
 {
     struct sp_buffer *b = &sink->buffer;
     sp_json_key(b, "policy");
-    sp_buffer_text(b, "{");
-    text(sink, "name", sp_policy_text(run->policy, run->policy->name));
-    text(sink, "digest", sp_policy_text(run->policy, run->policy->digest));
-    sp_buffer_text(b, "}");
+    sp_policy_choice_write(run->written, b);
     sp_json_key(b, "enforced_by");
     sp_plan_enforced_by(&run->plan, b);
     sp_json_key(b, "recorded_by");
@@ -210,13 +207,33 @@ int sp_result_write(int fd, const struct sp_run *run, const struct sp_outcome *o
     return -sink.failed;
 }
 
-int sp_error_write(int fd, const struct sp_error *error)
+static void problem_members(struct sink *sink, const struct sp_problems *problems)
+{
+    struct sp_buffer *b = &sink->buffer;
+    sp_json_key(b, "problems");
+    sp_buffer_text(b, "[");
+    for (unsigned i = 0; problems != NULL && i < sp_problems_kept(problems); i++) {
+        const struct sp_problem *p = &problems->items[i];
+        if (p->warning)
+            continue;
+        sp_buffer_text(b, b->data[b->size - 1] == '[' ? "{" : ",{");
+        text(sink, "source", p->source);
+        integer(sink, "line", p->line);
+        integer(sink, "column", p->column);
+        text(sink, "message", p->message);
+        sp_buffer_text(b, "}");
+    }
+    sp_buffer_text(b, "]");
+}
+
+int sp_error_write(int fd, const struct sp_error *error,
+                   const struct sp_problems *problems)
 {
     static const char *const slugs[] = {"internal",  "usage", "policy",  "host",
                                         "not-found", "trace", "internal"};
     struct sink sink = {.fd = fd};
     int index = -error->code;
-    sp_buffer_init(&sink.buffer, 64u << 10);
+    sp_buffer_init(&sink.buffer, 512u << 10);
     sp_buffer_text(&sink.buffer, "{");
     text(&sink, "slug", index > 0 && index < 7 ? slugs[index] : "internal");
     text(&sink, "message", error->message);
@@ -227,6 +244,7 @@ int sp_error_write(int fd, const struct sp_error *error)
     sp_buffer_text(&sink.buffer, "]");
     integer(&sink, "line", error->line);
     integer(&sink, "column", error->column);
+    problem_members(&sink, problems);
     sp_buffer_text(&sink.buffer, "}");
     flush(&sink);
     sp_buffer_release(&sink.buffer);

@@ -44,14 +44,6 @@ static void write_arguments(const struct sp_run *run, struct sp_buffer *to)
     sp_buffer_text(to, "]");
 }
 
-static void write_policy(const struct sp_run *run, struct sp_buffer *to)
-{
-    sp_buffer_text(to, "{");
-    member(to, "name", sp_policy_text(run->policy, run->policy->name));
-    member(to, "digest", sp_policy_text(run->policy, run->policy->digest));
-    sp_buffer_text(to, "}");
-}
-
 static void write_interpreter(const struct sp_run *run, uint32_t hex,
                               struct sp_buffer *to)
 {
@@ -78,7 +70,7 @@ void sp_start_record(const struct sp_run *run, struct sp_trace_writer *w,
     write_arguments(run, sp_trace_value(w, "argv"));
     if (getcwd(folder, sizeof folder) != NULL)
         sp_trace_string(w, "cwd", folder);
-    write_policy(run, sp_trace_value(w, "policy"));
+    sp_policy_choice_write(run->written, sp_trace_value(w, "policy"));
     write_interpreter(run, python_version, sp_trace_value(w, "interpreter"));
     sp_trace_string(w, "calls", calls_names[run->plan.calls]);
     sp_plan_enforced_by(&run->plan, sp_trace_value(w, "enforced_by"));
