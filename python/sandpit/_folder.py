@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 import tempfile
+import threading
 import weakref
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Union
@@ -31,13 +32,86 @@ class PrivateFolder:
     """A fresh folder that only this user may enter, removed with the object."""
 
     def __init__(self, purpose: str) -> None:
-        """Make it in the system's folder for temporary files."""
-        self.path = Path(tempfile.mkdtemp(prefix=f"sandpit-{purpose}-"))
-        self._remove = weakref.finalize(self, _remove_own, str(self.path), os.getpid())
+        """Make it on this process's shelf."""
+        shelf = _take_shelf()
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix=f"{purpose}-", dir=shelf.path))
+        except OSError:
+            shelf.give_back()
+            raise
+        self._remove = weakref.finalize(self, _remove_own, str(self.path), shelf)
 
     def remove(self) -> None:
         """Remove it now; later calls do nothing."""
         self._remove()
+
+
+class _Shelf:
+    """The folder that a process keeps its private folders in, locked while it has any.
+
+    The lock tells `sandpit gc` that somebody uses it; a crash drops the lock.
+    """
+
+    def __init__(self) -> None:
+        """Make it in the system's folder for temporary files."""
+        self.owner = os.getpid()
+        self.users = 0
+        self.closed = False
+        self.path, self._lock = _make_locked()
+
+    def give_back(self) -> None:
+        """Say that a folder on it is gone; the last one takes the shelf along."""
+        with _shelves:
+            self.users -= 1
+            if self.users > 0 or self.closed:
+                return
+            self.closed = True
+        with contextlib.suppress(OSError):
+            os.rmdir(self.path)
+        os.close(self._lock)
+
+
+_shelves = threading.RLock()  # a finalizer may come while the same thread holds it
+_shelf: _Shelf | None = None
+
+
+def _take_shelf() -> _Shelf:
+    global _shelf
+    with _shelves:
+        while True:
+            if _shelf is None or _shelf.closed or _shelf.owner != os.getpid():
+                _shelf = _Shelf()
+            _shelf.users += 1
+            if not _shelf.closed:
+                return _shelf
+
+
+def _renew_lock() -> None:
+    """Give a forked child a lock that no thread of its parent holds."""
+    global _shelves
+    _shelves = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+def _make_locked() -> tuple[str, int]:
+    """Make a folder and lock it, before a `sandpit gc` takes it for a leftover."""
+    import fcntl  # not on Windows, where nothing runs
+
+    while True:
+        path = tempfile.mkdtemp(prefix="sandpit-api-")
+        with contextlib.suppress(FileNotFoundError):
+            lock = os.open(path, _FOLDER)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+                taken = False
+            except OSError as error:
+                taken = error.errno == errno.EWOULDBLOCK
+            if not taken and os.path.exists(path):
+                return path, lock
+            os.close(lock)
 
 
 class WorkFolder:
@@ -78,10 +152,11 @@ class WorkFolder:
             return stream.read()
 
 
-def _remove_own(path: str, owner: int) -> None:
+def _remove_own(path: str, shelf: _Shelf) -> None:
     """Remove the folder, unless this is a fork of the process that made it."""
-    if os.getpid() == owner:
+    if os.getpid() == shelf.owner:
         remove_tree(path)
+        shelf.give_back()
 
 
 def relative_parts(name: str) -> tuple[str, ...]:

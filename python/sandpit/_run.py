@@ -356,7 +356,8 @@ def run(
     observe : record what the policy's rules would deny, and deny none of it.
     stdin : what the program reads: text, bytes, an open file or its descriptor. None
         is an empty input.
-    env : the environment of the program; None hands down the caller's.
+    env : the environment of the program, handed down as given; None hands down of the
+        caller's what the policy lists.
     cwd : the working folder; a relative `script` is looked for there. None is the
         caller's, or, when `files` is given, a fresh private one, and a `script` that
         is not among the files is the one in the caller's folder.

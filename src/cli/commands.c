@@ -21,6 +21,7 @@ static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
 
 #define RUN(field)    offsetof(struct sp_run_options, field)
 #define DOCTOR(field) offsetof(struct sp_doctor_options, field)
+#define GC(field)     offsetof(struct sp_gc_options, field)
 
 /* What is granted or denied by name; all of them share the help of the first. */
 static const char grants_help[] = "for this run, before the policy's own rules "
@@ -202,6 +203,15 @@ static const struct sp_option doctor_options[] = {
     {.type = SP_OPTION_END},
 };
 
+static const struct sp_option gc_options[] = {
+    {.name = "dry-run",
+     .letter = 'n',
+     .type = SP_OPTION_FLAG,
+     .offset = GC(dry_run),
+     .help = "remove nothing, say what would be"},
+    {.type = SP_OPTION_END},
+};
+
 const struct sp_command sp_commands[] = {
     {.name = "run",
      .summary = "run a Python program confined, and record what it does",
@@ -246,6 +256,19 @@ const struct sp_command sp_commands[] = {
      .usage_status = SP_EXIT_BAD_INPUT,
      .options_anywhere = true,
      .main = sp_cli_doctor},
+    {.name = "gc",
+     .summary = "remove what a crash of the machine left of runs",
+     .usage = "[options] [FOLDER...]",
+     .description =
+         "Looks in the folders for temporary files, or in those named, for private\n"
+         "folders of your runs that no run holds any more. Exit code: 0, or 1 when\n"
+         "something could not be removed.",
+     .example = "sandpit gc --dry-run",
+     .options = gc_options,
+     .values_size = sizeof(struct sp_gc_options),
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_gc},
     {.name = "completion",
      .summary = "print a completion script for bash, zsh or fish",
      .usage = "SHELL",

@@ -59,6 +59,10 @@ struct sp_doctor_options {
     int color;
 };
 
+struct sp_gc_options {
+    bool dry_run;
+};
+
 /* Every command, the hidden ones too, ended by a NULL name. */
 extern const struct sp_command sp_commands[];
 
@@ -71,6 +75,7 @@ int sp_cli_run(const void *values, int argc, char **argv); /* run.c */
 int sp_cli_run_spec(const void *values, int argc,
                     char **argv); /* run_spec.c: argv[0] is FD */
 int sp_cli_doctor(const void *values, int argc, char **argv);
+int sp_cli_gc(const void *values, int argc, char **argv); /* argv: folders */
 int sp_cli_completion(const void *values, int argc, char **argv);
 int sp_cli_manual(const void *values, int argc, char **argv);
 int sp_cli_help(const void *values, int argc, char **argv);

@@ -81,7 +81,7 @@ static int texts(const json_t *spec, const char *key, char ***ret_texts,
 }
 
 static int environment(const json_t *spec, char *const **ret_environment,
-                       struct sp_error *reterr)
+                       bool *ret_given, struct sp_error *reterr)
 {
     json_t *table = json_object_get(spec, "env");
     *ret_environment = environ;
@@ -101,6 +101,7 @@ static int environment(const json_t *spec, char *const **ret_environment,
             return bad("env", reterr);
     }
     *ret_environment = items;
+    *ret_given = true;
     return 0;
 }
 
@@ -210,7 +211,7 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
     if (code == 0)
         code = optional_text(spec, "cwd", &rq->folder, reterr);
     if (code == 0)
-        code = environment(spec, &rq->environment, reterr);
+        code = environment(spec, &rq->environment, &rq->environment_given, reterr);
     if (code == 0)
         code = word(spec, "calls", levels, -1, &calls, reterr);
     if (code == 0)

@@ -123,14 +123,33 @@ static void add_prefix(struct sp_run_places *p, const char *prefix)
     }
 }
 
+/* Where `pip install --user` puts packages, if there are any. */
+static void find_user_base(struct sp_run_places *p)
+{
+    char path[PATH_MAX];
+    const char *base = getenv("PYTHONUSERBASE");
+    bool given = base != NULL && base[0] == '/';
+    p->user_base[0] = '\0';
+    if (!given && p->home[0] == '\0')
+        return;
+    int n = snprintf(path, sizeof path - 4, "%s%s", given ? base : p->home,
+                     given ? "" : "/.local");
+    if (n < 0 || (size_t)n >= sizeof path - 4)
+        return;
+    memcpy(path + n, "/lib", 5);
+    if (access(path, F_OK) == 0)
+        snprintf(p->user_base, sizeof p->user_base, "%.*s", n, path);
+}
+
 static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
 {
     char path[PATH_MAX];
     char real[PATH_MAX];
     for (size_t at = 0; in->prefixes[at] != '\0'; at += strlen(in->prefixes + at) + 1)
         add_prefix(p, in->prefixes + at);
-    snprintf(path, sizeof path, "%.*s/.local/lib", (int)sizeof path - 16, p->home);
-    if (p->home[0] != '\0' && access(path, F_OK) == 0) {
+    find_user_base(p);
+    if (p->user_base[0] != '\0') {
+        snprintf(path, sizeof path, "%.*s/lib", (int)sizeof path - 16, p->user_base);
         add(p, &p->read, path);
         add(p, &p->write, path);
     }

@@ -23,6 +23,7 @@ struct sp_run_places {
     char work[PATH_MAX];
     char script[PATH_MAX];
     char home[PATH_MAX];
+    char user_base[PATH_MAX]; /* of the user's own packages ("user site"), "": none */
     struct sp_place_list read;
     struct sp_place_list write;
     struct sp_place_list programs;

@@ -223,11 +223,14 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
          .landlock = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);
-    if (!sp_limit_plan_any(&plan->limits))
-        return;
     to->size--; /* the brace */
-    sp_buffer_text(to, ",\"limits\":");
-    sp_limit_plan_enforced_by(&plan->limits, to);
+    if (sp_policy_restricts(plan->policy, SP_LIST_ENV) &&
+        !sp_policy_observes(plan->policy))
+        sp_buffer_text(to, ",\"env\":[\"supervisor\"]");
+    if (sp_limit_plan_any(&plan->limits)) {
+        sp_buffer_text(to, ",\"limits\":");
+        sp_limit_plan_enforced_by(&plan->limits, to);
+    }
     sp_buffer_text(to, "}");
 }
 

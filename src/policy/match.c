@@ -131,16 +131,3 @@ struct sp_verdict sp_policy_fork(const struct sp_policy *p)
                                .source = sp_policy_text(p, p->source),
                                .list = SP_LIST_PROCESS};
 }
-
-struct sp_verdict sp_policy_variable(const struct sp_policy *p, const char *name)
-{
-    const struct sp_policy_rule *rules = sp_policy_rules(p);
-    struct sp_best best = {0};
-    for (uint32_t i = 0; i < p->rules_count; i++)
-        if (rules[i].list == SP_LIST_ENV)
-            sp_judge_offer(&best, &rules[i],
-                           sp_pattern_fit_name(rules[i].shape,
-                                               sp_policy_text(p, rules[i].pattern),
-                                               name, '\0'));
-    return sp_judge_best(p, SP_LIST_ENV, &best);
-}

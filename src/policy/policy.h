@@ -235,6 +235,11 @@ struct sp_verdict sp_policy_fork(const struct sp_policy *p);
 
 /* A variable that the guest may inherit. */
 struct sp_verdict sp_policy_variable(const struct sp_policy *p, const char *name);
+/* Whether a rule allows it by its whole name. */
+bool sp_policy_names_variable(const struct sp_policy *p, const char *name);
+/* A name that no glob of an allow list opens: what may be a secret, or changes how programs are
+ * loaded. */
+bool sp_variable_guarded(const char *name);
 
 /* The same without its rules: it denies nothing but what holds always. The caller frees it. */
 int sp_policy_opened(const struct sp_policy *p, struct sp_policy **ret_policy,

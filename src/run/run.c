@@ -15,14 +15,22 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "ring/names.h"
 #include "run/agents_path.h"
 #include "run/config.h"
 #include "run/keeper.h"
 #include "run/private_folder.h"
 #include "run/start_record.h"
-#include "ring/names.h"
 #include "sys/privileges.h"
 #include "trace/writer.h"
+
+/* From 124 on, exit codes say that a limit or the caller ended the run. */
+#define ENDED 124
+
+/* What removing the private folder may take of the caller's time; a process of its own goes on
+ * with what is left. */
+#define PATIENCE_MIN_NS UINT64_C(100000000)
+#define PATIENCE_MAX_NS UINT64_C(30000000000)
 
 /* What is inherited and must be the same in the guest. */
 struct inherited {
@@ -176,10 +184,10 @@ static int bind_policy(struct sp_run *run, const char *agents, struct sp_error *
     bool has_folder = program_folder(rq, script);
     int code = 0;
     if (sp_places_want_tmp(run->written))
-        code = sp_private_folder_make(run->tmp, reterr);
+        code = sp_private_folder_make(&run->tmp, reterr);
     if (code == 0)
         code = sp_places_find(&run->interpreter, has_folder ? script : NULL,
-                              run->tmp[0] != '\0' ? run->tmp : NULL, agents,
+                              run->tmp.path[0] != '\0' ? run->tmp.path : NULL, agents,
                               variable(rq->environment, "PATH"), &run->places, reterr);
     if (code == 0)
         code = sp_policy_bind(run->written, &run->places.places, &run->policy, reterr);
@@ -229,6 +237,19 @@ static struct sp_limits limits_of(const struct sp_run *run)
     return limits;
 }
 
+static int build_environment(struct sp_run *run, struct sp_error *reterr)
+{
+    const struct sp_environment_source source = {
+        .variables = run->request->environment,
+        .given = run->request->environment_given,
+        .policy = run->policy,
+        .tmp = run->places.places.tmp,
+        .user_base = run->places.user_base[0] != '\0' ? run->places.user_base : NULL,
+        .limits = &run->plan.limits.limits,
+    };
+    return sp_environment_build(&source, &run->environment, reterr);
+}
+
 /* Everything that needs no process yet. */
 static int prepare(struct sp_run *run, struct sp_error *reterr)
 {
@@ -250,13 +271,15 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
         code = check_agent(run, agents, reterr);
     if (code == 0)
         code = sp_plan_grant(&run->plan, &run->places.places, reterr);
+    if (code == 0)
+        code = build_environment(run, reterr);
     if (code != 0)
         return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
     snprintf(run->resolver, sizeof run->resolver, "%s/%s", agents, SP_RESOLVER_NAME);
     code = sp_command_build(&run->interpreter, rq->kind, rq->value, rq->python_options,
                             rq->python_options_count, rq->arguments,
-                            rq->arguments_count, rq->environment, stub,
+                            rq->arguments_count, run->environment.variables, stub,
                             !run->plan.listener, &run->command, reterr);
     if (code == 0)
         code =
@@ -265,19 +288,30 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     return code;
 }
 
-static void release(struct sp_run *run)
+/* A run comes back within its limit; one that was ended comes back at once. */
+static uint64_t patience(const struct sp_run *run, bool ended)
+{
+    uint64_t wall_ns = run->plan.limits.limits.value[SP_LIMIT_WALL];
+    uint64_t taken_ns = sp_clock_ns() - run->start_ns;
+    uint64_t left_ns = wall_ns > taken_ns ? wall_ns - taken_ns : 0;
+    if (ended || (wall_ns != 0 && left_ns < PATIENCE_MIN_NS))
+        return PATIENCE_MIN_NS;
+    return wall_ns == 0 || left_ns > PATIENCE_MAX_NS ? PATIENCE_MAX_NS : left_ns;
+}
+
+static void release(struct sp_run *run, bool ended)
 {
     sp_limit_plan_close(&run->plan.limits);
     sp_limit_plan_remove(&run->plan.limits);
     sp_trace_file_release(&run->trace);
     sp_command_release(&run->command);
+    sp_environment_release(&run->environment);
     sp_buffer_release(&run->config);
     free(run->opened);
     free(run->policy);
     free(run->written);
     run->opened = run->policy = run->written = NULL;
-    if (run->tmp[0] != '\0')
-        sp_private_folder_remove(run->tmp);
+    sp_private_folder_remove(&run->tmp, patience(run, ended));
 }
 
 static void write_start(void *context, struct sp_trace_writer *w,
@@ -383,6 +417,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .writes_judged = run->plan.writes_judged,
         .resolver = run->resolver,
         .reach = run->plan.reach,
+        .private_folder = run->places.places.tmp,
         .writes_guarded = abi >= 1,
         .truncation_guarded = abi >= 3,
         .moves_granted = abi >= 2,
@@ -427,7 +462,7 @@ enum { FINISHED = 1, FINISHED_UNPUBLISHED };
 
 /* The supervisor's life; its exit code. A trace is left behind as soon as anything ran. */
 static int supervisor_main(struct sp_run *run, const struct inherited *inherited,
-                           const sigset_t *signals, int *finished)
+                           const sigset_t *signals, pid_t keeper, int *finished)
 {
     struct sp_outcome outcome = {0};
     struct sp_error error;
@@ -449,6 +484,8 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
         code = check_output(&outcome, &error);
     /* The keeper does it as well; but it may be the keeper that died. */
     sp_limit_plan_remove(&run->plan.limits);
+    if (getppid() != keeper)
+        sp_private_folder_remove(&run->tmp, patience(run, false));
     int exit_code =
         run->request->conclude(run->request->context, run, code == 0 ? &outcome : NULL,
                                code == 0 ? NULL : &error);
@@ -474,27 +511,31 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
     struct termios settings;
     /* It is zero already: clearing it all would cost the faults of its pages, twice. */
     run.request = request;
-    run.trace.fd = run.trace.folder = -1;
+    run.trace.fd = run.trace.folder = run.tmp.fd = -1;
     run.start_ns = sp_clock_ns();
     run.start_wall_ns = sp_clock_wall_ns();
     secure_stdio(&run);
     int code = prepare(&run, reterr);
     if (code != 0) {
-        release(&run);
+        release(&run, false);
         return code;
     }
     take_signals(&inherited, &signals);
     inherited.file_mask = umask(0);
     umask(inherited.file_mask);
     bool terminal = save_terminal(&settings);
+    pid_t keeper = getpid();
     pid_t supervisor = sp_keeper_fork(&finished);
     if (supervisor == 0) {
-        int exit_code = supervisor_main(&run, &inherited, &signals, finished);
+        int exit_code = supervisor_main(&run, &inherited, &signals, keeper, finished);
         fflush(NULL);
         _exit(exit_code);
     }
-    if (supervisor < 0)
-        return sp_fail_errno(reterr, SP_E_HOST, "cannot start the supervisor");
+    if (supervisor < 0) {
+        code = sp_fail_errno(reterr, SP_E_HOST, "cannot start the supervisor");
+        release(&run, false);
+        return code;
+    }
     *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
     if (died && terminal)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);
@@ -505,6 +546,6 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
                        "the supervisor died: the run was ended%s%.300s",
                        run.trace.fd >= 0 ? ", its trace is cut: " : "",
                        run.trace.fd >= 0 ? run.trace.path : "");
-    release(&run);
+    release(&run, died || *ret_exit_code >= ENDED);
     return code;
 }

@@ -16,7 +16,9 @@
 #include "plan/places.h"
 #include "plan/plan.h"
 #include "run/command.h"
+#include "run/environment.h"
 #include "run/policy_choice.h"
+#include "run/private_folder.h"
 #include "run/trace_file.h"
 #include "supervise/supervise.h"
 
@@ -40,8 +42,9 @@ struct sp_run_request {
     const char *trace; /* NULL: none is kept */
     const char *python;
     char *const *environment;
-    const char *folder; /* to run in, NULL: the current one */
-    unsigned accepted;  /* bits of enum sp_ability that may be missing */
+    bool environment_given; /* for this run, one by one: the policy has no say in it */
+    const char *folder;     /* to run in, NULL: the current one */
+    unsigned accepted;      /* bits of enum sp_ability that may be missing */
     bool capture;
     uint64_t capture_max;
     int control; /* -1: none */
@@ -64,8 +67,9 @@ struct sp_run {
     struct sp_policy *opened; /* in force where `policy` is only observed, else NULL */
     bool policy_given;
     struct sp_run_places places;
-    char tmp[PATH_MAX]; /* the private folder, "": none */
     char resolver[PATH_MAX + 32];
+    struct sp_private_folder tmp;
+    struct sp_environment environment;
     struct sp_interpreter interpreter;
     struct sp_plan plan;
     struct sp_command_line command;

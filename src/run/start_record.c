@@ -72,6 +72,8 @@ void sp_start_record(const struct sp_run *run, struct sp_trace_writer *w,
         sp_trace_string(w, "cwd", folder);
     sp_policy_choice_write(run->written, sp_trace_value(w, "policy"));
     write_interpreter(run, python_version, sp_trace_value(w, "interpreter"));
+    sp_environment_write(&run->environment, sp_policy_observes(run->policy),
+                         sp_trace_value(w, "env"));
     sp_trace_string(w, "calls", calls_names[run->plan.calls]);
     sp_plan_enforced_by(&run->plan, sp_trace_value(w, "enforced_by"));
     sp_plan_recorded_by(&run->plan, sp_trace_value(w, "recorded_by"));

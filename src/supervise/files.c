@@ -181,15 +181,21 @@ static enum change became(const struct sp_files *files, const struct sp_file_not
     return same || S_ISCHR(ret_now->st_mode) ? CHANGE_NONE : CHANGE_CHANGED;
 }
 
+static bool lies_below(const char *path, const char *folder)
+{
+    size_t n = folder != NULL ? strlen(folder) : 0;
+    return n > 0 && strncmp(path, folder, n) == 0 && path[n] == '/';
+}
+
 static void write_list(const struct sp_files *files, enum change wanted,
-                       struct sp_buffer *to)
+                       const char *except, struct sp_buffer *to)
 {
     sp_buffer_text(to, "[");
     for (uint32_t i = 0; i < files->count; i++) {
         struct stat now;
-        if (became(files, &files->items[i], &now) != wanted)
-            continue;
         const char *path = files->texts.data + files->items[i].path;
+        if (lies_below(path, except) || became(files, &files->items[i], &now) != wanted)
+            continue;
         sp_buffer_text(to,
                        to->data[to->size - 1] == '[' ? "{\"path\":" : ",{\"path\":");
         sp_json_string(to, path, strlen(path));
@@ -202,13 +208,14 @@ static void write_list(const struct sp_files *files, enum change wanted,
     sp_buffer_text(to, "]");
 }
 
-void sp_files_write(const struct sp_files *files, struct sp_buffer *to)
+void sp_files_write(const struct sp_files *files, const char *except,
+                    struct sp_buffer *to)
 {
     sp_buffer_text(to, "{\"created\":");
-    write_list(files, CHANGE_CREATED, to);
+    write_list(files, CHANGE_CREATED, except, to);
     sp_buffer_text(to, ",\"changed\":");
-    write_list(files, CHANGE_CHANGED, to);
+    write_list(files, CHANGE_CHANGED, except, to);
     sp_buffer_text(to, ",\"deleted\":");
-    write_list(files, CHANGE_DELETED, to);
+    write_list(files, CHANGE_DELETED, except, to);
     sp_buffer_text(to, "}");
 }

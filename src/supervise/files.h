@@ -56,7 +56,8 @@ bool sp_files_made(const struct sp_files *files, const char *path);
 void sp_files_remove_shared_memory(const struct sp_files *files);
 
 /* {"created":[...],"changed":[...],"deleted":[...]}: each with path and, where it is there,
- * size. */
-void sp_files_write(const struct sp_files *files, struct sp_buffer *to);
+ * size; without what lies below `except`, which may be NULL. */
+void sp_files_write(const struct sp_files *files, const char *except,
+                    struct sp_buffer *to);
 
 #endif

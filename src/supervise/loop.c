@@ -415,7 +415,7 @@ static void fill_outcome(struct sp_supervisor *s, struct sp_outcome *o)
     sp_violations_write(&s->violations, &o->violations);
     o->violation_count =
         (uint32_t)(s->violations.total > UINT32_MAX ? UINT32_MAX : s->violations.total);
-    sp_files_write(&s->files, &o->files);
+    sp_files_write(&s->files, s->is->private_folder, &o->files);
 }
 
 void sp_outcome_release(struct sp_outcome *o)

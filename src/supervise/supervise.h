@@ -56,11 +56,12 @@ struct sp_supervision {
     struct sp_launch *launch;         /* stdio is filled in by the supervisor */
     struct sp_granted writable; /* what the guest's domain lets it write by itself */
     struct sp_granted readable; /* ... and read; only where reads are judged */
-    bool reads_judged;          /* the policy, or the one that is observed, may deny a read */
-    bool writes_judged;         /* ... a change */
-    const char *resolver; /* path of the program that looks names up */
-    enum sp_reach reach;  /* of the network, as it is enforced */
-    bool writes_guarded;  /* the domain restricts writes at all (Landlock is there) */
+    bool reads_judged;  /* the policy, or the one that is observed, may deny a read */
+    bool writes_judged; /* ... a change */
+    const char *private_folder; /* of the run, gone afterwards; NULL: none */
+    const char *resolver;       /* path of the program that looks names up */
+    enum sp_reach reach;        /* of the network, as it is enforced */
+    bool writes_guarded; /* the domain restricts writes at all (Landlock is there) */
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
     bool needs_agent;        /* a program whose agent does not report in ends the run */

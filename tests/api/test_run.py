@@ -21,7 +21,8 @@ from sandpit import _channel
 def test_run_leaves_nothing_behind(fake, nothing_left):
     result = sandpit.run_string("pass")
     assert result.status == "ok"
-    assert len(os.listdir(nothing_left)) == 2
+    (shelf,) = nothing_left.iterdir()
+    assert len(os.listdir(shelf)) == 2
     del result
 
 
