@@ -13,6 +13,7 @@
 #include "base/scope.h"
 #include "plan/interpreter.h"
 #include "run/agents_path.h"
+#include "sys/usage.h"
 
 /* ---- layers ----------------------------------------------------------------------------- */
 
@@ -85,6 +86,28 @@ static void find_listener(struct sp_finding *f, const struct sp_host *host)
     f->remedy =
         "use a kernel of 5.9 or later; in a container, a seccomp profile without "
         "a listener of its own";
+}
+
+/* Memory, processor time, disk and output can be limited on any machine with /proc; what differs is
+ * who counts. */
+static void find_limits(struct sp_finding *f, const struct sp_host *host)
+{
+    bool space = host->user_namespaces && geteuid() != 0;
+    const char *memory =
+        host->cgroup_writable ? "by a control group" : "by looking at all processes";
+    if (!sp_usage_possible()) {
+        find(f, SP_MISSING, "this kernel does not tell of a process's children");
+        f->remedy = "use a kernel with CONFIG_PROC_CHILDREN";
+    } else if (host->cgroup_writable || space) {
+        find(f, SP_PRESENT, "memory %s, processes %s", memory,
+             host->cgroup_writable ? "too" : "in a user namespace");
+    } else if (host->listener) {
+        find(f, SP_PARTLY, "memory %s; to count processes, each new one is asked about",
+             memory);
+    } else {
+        find(f, SP_MISSING, "processes cannot be counted here");
+        f->remedy = "let a control group be made, or a user namespace";
+    }
 }
 
 static void find_memory(struct sp_finding *f, const struct sp_host *host)
@@ -246,6 +269,7 @@ static const struct {
 } titles[SP_FOUND_COUNT] = {
     [SP_FOUND_LANDLOCK] = {"enforced by", "landlock"},
     [SP_FOUND_LISTENER] = {"enforced by", "listener"},
+    [SP_FOUND_LIMITS] = {"enforced by", "limits"},
     [SP_FOUND_ARGUMENTS] = {"recorded by", "arguments"},
     [SP_FOUND_AGENT] = {"recorded by", "agent"},
     [SP_FOUND_TRACE] = {"recorded by", "trace"},
@@ -265,6 +289,7 @@ void sp_findings_make(struct sp_findings *ret_findings, const char *python)
     sp_host_probe(&ret_findings->host, SP_HOST_FULL);
     find_landlock(&all[SP_FOUND_LANDLOCK], host);
     find_listener(&all[SP_FOUND_LISTENER], host);
+    find_limits(&all[SP_FOUND_LIMITS], host);
     find_memory(&all[SP_FOUND_ARGUMENTS], host);
     find_agents(&all[SP_FOUND_AGENT], &agents);
     find_trace_file(&all[SP_FOUND_TRACE], host);

@@ -24,6 +24,7 @@ struct sp_finding {
 enum sp_found {
     SP_FOUND_LANDLOCK,
     SP_FOUND_LISTENER,
+    SP_FOUND_LIMITS,
     SP_FOUND_ARGUMENTS,
     SP_FOUND_AGENT,
     SP_FOUND_TRACE,

@@ -89,7 +89,7 @@ void sp_launch_child(const struct sp_launch *launch, pid_t supervisor,
                      struct sp_launch_report *report)
 {
     const struct rlimit none = {0, 0};
-    int result = sp_limits_enter(launch->limits);
+    int result = sp_limits_enter(launch->limits, report->grouped != 0);
     if (result != 0)
         fail(report, SP_STAGE_LIMITS, -result);
     if (setsid() < 0)

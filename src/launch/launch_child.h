@@ -12,6 +12,7 @@ struct sp_launch_report {
     int32_t listener; /* SP_LISTENER_PENDING, then the number, -1 for none; a futex */
     int32_t stage;    /* of the failure; SP_STAGE_COUNT: none */
     int32_t err;
+    int32_t grouped; /* it was started in its control group (version 2) */
 };
 #define SP_LISTENER_PENDING (-1000)
 

@@ -393,5 +393,10 @@ void sp_limits_finish(struct sp_supervisor *s)
         sp_usage_look(&w->usage, sp_clock_ns());
         measure(w, SP_LIMIT_CPU, w->usage.cpu_ns);
     }
+    if (held_by(w, SP_LIMIT_MEMORY, SP_BY_CGROUP))
+        measure(w, SP_LIMIT_MEMORY, sp_cgroup_peak(&w->plan->groups[SP_CGROUP_MEMORY]));
+    if (held_by(w, SP_LIMIT_PROCESSES, SP_BY_CGROUP))
+        measure(w, SP_LIMIT_PROCESSES,
+                sp_cgroup_peak(&w->plan->groups[SP_CGROUP_PIDS]));
     sp_limits_keep_up(s);
 }

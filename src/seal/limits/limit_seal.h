@@ -33,8 +33,9 @@ void sp_limits_seal_add(struct sp_limits_seal *seal, int resource, uint64_t soft
                         uint64_t hard);
 
 /* In the child, async-signal-safe; 0, or a negative errno. Groups and namespace come first, while
- * it is still ours; the rest last, since it would bind our own preparations too. */
-int sp_limits_enter(const struct sp_limits_seal *seal);
+ * it is still ours; the rest last, since it would bind our own preparations too. `grouped`: it was
+ * born in its group of version 2. */
+int sp_limits_enter(const struct sp_limits_seal *seal, bool grouped);
 int sp_limits_apply(const struct sp_limits_seal *seal);
 
 #endif
