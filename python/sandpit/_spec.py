@@ -170,7 +170,9 @@ def _check_limits(limits: object, timeout: float | None) -> dict[str, str | floa
         if not isinstance(name, str):
             raise TypeError(f"limits must be named by str, not {_kind(name)}")
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise TypeError(f"limits[{name!r}] must be str or number, not {_kind(value)}")
+            raise TypeError(
+                f"limits[{name!r}] must be str or number, not {_kind(value)}"
+            )
         if not isinstance(value, str) and not (math.isfinite(value) and value > 0):
             raise ValueError(
                 f"limits[{name!r}] must be more than 0 and finite, not {value!r}"
@@ -178,7 +180,9 @@ def _check_limits(limits: object, timeout: float | None) -> dict[str, str | floa
         checked[name] = _no_nul("limits", value) if isinstance(value, str) else value
     if timeout is not None:
         if "wall" in checked:
-            raise ValueError("timeout and limits['wall'] are the same: give one of them")
+            raise ValueError(
+                "timeout and limits['wall'] are the same: give one of them"
+            )
         checked["wall"] = timeout
     return checked
 

@@ -49,9 +49,13 @@ struct sp_limit_watch {
     struct sp_usage usage;
     struct {
         pid_t tid;
+        int nr; /* of the call */
         uint64_t until_ns;
     } permits[SP_PERMITS_MAX];
     unsigned permits_count;
+    uint64_t tasks_seen; /* at the last count, outstanding permits included; 0: none */
+    uint64_t permits_since; /* given since then */
+    uint64_t count_again_ns;
 };
 
 /* `s->limits` is the watch. */

@@ -235,6 +235,16 @@ bool sp_guest_exe(pid_t pid, char to[PATH_MAX])
     return link_text(name, to);
 }
 
+bool sp_guest_waits_elsewhere(pid_t tid, int nr)
+{
+    char name[40];
+    char text[256];
+    snprintf(name, sizeof name, "/proc/%d/syscall", tid);
+    if (read_file(name, text, sizeof text) <= 0)
+        return errno == ENOENT || errno == ESRCH;
+    return text[0] >= '0' && text[0] <= '9' && strtol(text, NULL, 10) != nr;
+}
+
 uint64_t sp_guest_socket(pid_t tid, int fd)
 {
     char name[60];

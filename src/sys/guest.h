@@ -64,6 +64,10 @@ int sp_guest_open_fd(pid_t tid, int fd);
 bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
                         const char **ret_rest);
 
+/* Whether the thread is gone, or blocked in another call than `nr`; false when it cannot be told,
+ * as while it runs. */
+bool sp_guest_waits_elsewhere(pid_t tid, int nr);
+
 /* The inode of the socket that the thread's descriptor `fd` is, 0 if it is none. */
 uint64_t sp_guest_socket(pid_t tid, int fd);
 

@@ -21,7 +21,21 @@
 #define SP_USAGE_PROCESSES_MAX 8192u
 #define SP_USAGE_BUCKETS       256u
 
-struct sp_usage_process;
+#define SP_USAGE_FILES 3
+
+struct sp_usage_process {
+    pid_t pid;
+    uint64_t start_ticks;
+    int files[SP_USAGE_FILES]; /* -1: opened for each look */
+    bool held;
+    uint64_t own_ns;      /* as last seen */
+    uint64_t gathered_ns; /* of its children that ended */
+    uint64_t resident;
+    unsigned threads;
+    struct sp_usage_process *next; /* of all */
+    struct sp_usage_process **before;
+    struct sp_usage_process *beside; /* in the same bucket */
+};
 
 struct sp_usage {
     struct sp_usage_process *all; /* newest first */

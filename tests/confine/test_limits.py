@@ -151,7 +151,9 @@ def test_a_limit_ends_the_run(someone, case):
 
 
 def test_output_within_the_limit_is_passed_on(caller):
-    ran = caller.run("print('a' * 50, flush=True); print('b' * 5000)", "--max-output", "100")
+    ran = caller.run(
+        "print('a' * 50, flush=True); print('b' * 5000)", "--max-output", "100"
+    )
     assert ran.result["status"] == "output-limit"
     assert ran.result["stdout"] == "a" * 50 + "\n" + "b" * 49
 
@@ -203,7 +205,9 @@ def test_the_exception_of_a_refused_process_gives_the_status(someone, code):
     code = code.replace("except RuntimeError", "except ZeroDivisionError")
     code = code.replace('print("refused", why.errno)', "pass")
     ran = someone.run(code, "--processes", "8")
-    assert (ran.result["status"], ran.code) == ("process-limit", 137), ran.result["reason"]
+    assert (ran.result["status"], ran.code) == ("process-limit", 137), ran.result[
+        "reason"
+    ]
     check_told(ran, "processes", 8)
 
 
@@ -226,7 +230,10 @@ def test_the_number_is_of_the_run_alone(someone):
     code = FORKS.replace("range(20)", "range(5)")
     ran = someone.run(code, "--processes", "6")
     assert ran.result["stdout"] == "5\n", ran.result["stderr"]
-    assert ran.result["violations"] == [] or "namespace" in ran.result["limits"]["processes"]["by"]
+    assert (
+        ran.result["violations"] == []
+        or "namespace" in ran.result["limits"]["processes"]["by"]
+    )
 
 
 FILE = """
@@ -257,7 +264,9 @@ def test_a_file_grows_to_its_limit(someone):
 
 
 def test_open_files_are_counted(someone):
-    code = "held = []\nfor _ in range(60): held.append(open('/dev/null'))\nprint('all')\n"
+    code = (
+        "held = []\nfor _ in range(60): held.append(open('/dev/null'))\nprint('all')\n"
+    )
     assert someone.run(code).result["stdout"] == "all\n"
     ran = someone.run(code, "--open-files", "40")
     assert (ran.result["status"], ran.code) == ("file-limit", 137)
@@ -285,7 +294,10 @@ def test_memory_refused_to_one_process(bare):
 
 @pytest.mark.parametrize(
     "opens",
-    ["os.memfd_create('x')", "os.open(f'/dev/shm/sandpit-limit-{os.getpid()}', os.O_CREAT | os.O_RDWR)"],
+    [
+        "os.memfd_create('x')",
+        "os.open(f'/dev/shm/sandpit-limit-{os.getpid()}', os.O_CREAT | os.O_RDWR)",
+    ],
     ids=["memfd", "shm"],
 )
 def test_files_in_memory_are_memory(someone, opens):
@@ -411,7 +423,9 @@ def test_what_cannot_be_held_is_refused_by_name(tmp_path):
     assert ran.code == 125
     assert ran.result["error"]["missing"] == ["limits"]
     assert "'processes'" in ran.result["error"]["message"]
-    ran = one.run("print(1)", "--processes", "5", *accepted, "--allow-degraded", "limits")
+    ran = one.run(
+        "print(1)", "--processes", "5", *accepted, "--allow-degraded", "limits"
+    )
     assert ran.result["stdout"] == "1\n"
     assert "limits" in ran.result["degraded"]
     assert ran.result["limits"]["processes"]["value"] is None
@@ -430,7 +444,9 @@ def test_a_full_trace_ends_nothing(caller):
 
 def test_a_policys_limits_hold_and_the_caller_wins(someone):
     policy = someone.folder / "p.toml"
-    policy.write_text('extends = "trace-only"\n[limits]\nwall = "300ms"\nfile_size = "1K"\n')
+    policy.write_text(
+        'extends = "trace-only"\n[limits]\nwall = "300ms"\nfile_size = "1K"\n'
+    )
     code = "import time; time.sleep(1); print('slept')"
     ran = someone.run(code, "--policy", "p.toml")
     assert ran.result["status"] == "timeout"
@@ -448,13 +464,19 @@ def groups_left():
             _, names, path = line.rstrip("\n").split(":", 2)
             folder = Path(f"/sys/fs/cgroup/{names}{path}")
             if folder.is_dir():
-                found += [one for one in os.listdir(folder) if one.startswith("sandpit-")]
+                found += [
+                    one for one in os.listdir(folder) if one.startswith("sandpit-")
+                ]
     return found
 
 
 @pytest.mark.requires("root")
 def test_control_groups_are_removed(caller):
     before = set(groups_left())
-    for code in ("pass", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)", BOMB):
+    for code in (
+        "pass",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        BOMB,
+    ):
         caller.run(code, "--processes", "20", "--memory", "200M", "--timeout", "500ms")
     assert set(groups_left()) <= before

@@ -74,7 +74,9 @@ class Someone:
         """Whether its interpreter has the module."""
         return self._can(self.python, "-c", f"import {module}")
 
-    def run(self, code: str, *options: str, before: str = "", fails: bool = False) -> Ran:
+    def run(
+        self, code: str, *options: str, before: str = "", fails: bool = False
+    ) -> Ran:
         """Run it under `trace-only`; `before` is a line of the shell that starts it."""
         script = self.folder / "script.py"
         script.write_text(code)
