@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -20,9 +21,12 @@ def test_doctor_on_this_machine_finds_every_layer(sandpit):
     status, report = findings(sandpit)
     assert status == 0
     assert report["complete"] is True
+    host = report["host"]
+    counted = host["cgroup_writable"] or (host["user_namespaces"] and os.geteuid() != 0)
     assert {name: layer["state"] for name, layer in report["layers"].items()} == {
-        "landlock": "yes" if report["host"]["landlock_abi"] >= 6 else "partly",
+        "landlock": "yes" if host["landlock_abi"] >= 6 else "partly",
         "listener": "yes",
+        "limits": "yes" if counted else "partly",
         "arguments": "yes",
         "agent": "yes",
         "trace": "yes",
@@ -37,6 +41,15 @@ def test_doctor_says_what_an_older_landlock_leaves_to_others(sandpit):
     assert layer["state"] == "partly"
     assert "ABI 2" in layer["detail"]
     assert "TCP" in layer["detail"]
+
+
+@pytest.mark.requires("listener")
+def test_doctor_says_who_counts_processes(sandpit):
+    poor = "cgroup=off,user_namespaces=off"
+    _, report = findings(sandpit, SANDPIT_FORCE=poor)
+    layer = report["layers"]["limits"]
+    assert layer["state"] == "partly"
+    assert "each new one is asked about" in layer["detail"]
 
 
 @pytest.mark.parametrize(
