@@ -16,14 +16,14 @@ int sp_pattern_parse(enum sp_list list, const char *pattern,
  * Returns the length that it has, like snprintf. */
 size_t sp_pattern_escape(const char *path, char *to, size_t size);
 
-/* Longest text that a glob is compared with. */
+/* Longest pattern and path that are kept, their ends included. */
 #define SP_PATTERN_TEXT_MAX 4096u
 
 /* How well a rule fits; higher is more specific, 0 is no match. */
 typedef uint32_t sp_fit;
 
 /* Paths: the object itself; a glob of its last component; a longer folder; a shorter one; any.
- * `*` and `?` stop at a slash, `**` does not; a pattern covers what is below what it matches. */
+ * Globs are those of glob.h; a pattern covers what is below what it matches. */
 sp_fit sp_pattern_fit_path(enum sp_shape shape, const char *pattern, const char *path);
 
 /* Names with parts, as modules' ("xml" covers "xml.dom") and variables' (no parts). */

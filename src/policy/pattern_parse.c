@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/nearest.h"
+#include "policy/glob.h"
 #include "policy/pattern.h"
 
 static enum sp_shape shape_of(const char *pattern)
@@ -129,6 +131,29 @@ static bool has_dots(const char *path)
     return false;
 }
 
+/* What says no more than the folder itself goes: a slash at the end, or slashes and two stars. And
+ * of all that is below a folder, what lies right in it stands for the rest. */
+static void strip(char *path)
+{
+    size_t n = strlen(path);
+    for (;;) {
+        if (n > 1 && path[n - 1] == '/')
+            n--;
+        else if (n > 3 && strncmp(path + n - 3, "/**", 3) == 0)
+            n -= 3;
+        else if (n >= 5 && strncmp(path + n - 5, "/**/*", 5) == 0) {
+            n -= 3;
+            path[n - 1] = '*';
+        } else
+            break;
+    }
+    path[n] = '\0';
+    if (strcmp(path, "/**") == 0)
+        path[1] = '\0';
+    if (strcmp(path, "**/*") == 0 || strcmp(path, "**") == 0)
+        path[1] = '\0';
+}
+
 /* ~/x is {home}/x; a slash at the end, or slashes and two stars, say no more than the folder. */
 static int parse_path(const char *pattern, bool program, struct sp_policy_rule *rule,
                       char *to, size_t size, struct sp_error *reterr)
@@ -137,12 +162,7 @@ static int parse_path(const char *pattern, bool program, struct sp_policy_rule *
     int n = snprintf(to, size, "%s%s", tilde ? "{home}" : "", pattern + tilde);
     if (n < 0 || (size_t)n >= size)
         return sp_fail(reterr, SP_E_POLICY, "the pattern is too long");
-    size_t length = (size_t)n;
-    if (length > 3 && strcmp(to + length - 3, "/**") == 0)
-        length -= 3;
-    while (length > 1 && to[length - 1] == '/')
-        length--;
-    to[length] = '\0';
+    strip(to);
     int code = check_start(to, program, reterr);
     if (code == 0 && has_dots(to))
         code = sp_fail(reterr, SP_E_POLICY,
@@ -287,7 +307,7 @@ static int parse_endpoint(const char *pattern, struct sp_policy_rule *rule, char
     int code = split_port(pattern, rule, to, size, reterr);
     if (code != 0)
         return code;
-    if (strcmp(to, "loopback") == 0) {
+    if (strcasecmp(to, "loopback") == 0 || strcasecmp(to, "localhost") == 0) {
         rule->shape = SP_SHAPE_LOOPBACK;
     } else if (strcmp(to, "*") == 0) {
         rule->shape = SP_SHAPE_ANY;
@@ -314,6 +334,12 @@ int sp_pattern_parse(enum sp_list list, const char *pattern,
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             return sp_fail(reterr, SP_E_POLICY,
                            "there is a control character in the pattern");
+    if (strstr(pattern, "***") != NULL)
+        return sp_fail(reterr, SP_E_POLICY, "no more than two stars stand in a row");
+    if (list != SP_LIST_NETWORK && !sp_glob_closed(pattern))
+        return sp_fail(reterr, SP_E_POLICY,
+                       "a bracket has no end (one that belongs to the name is written "
+                       "[[])");
     switch (list) {
     case SP_LIST_IMPORTS:
     case SP_LIST_CLIENTS:
