@@ -17,6 +17,9 @@ struct binding {
 /* One rule of the result: as the written one, but for what is compared. */
 static void put(struct binding *b, enum sp_shape shape, const char *pattern)
 {
+    /* The path of a socket goes on being one. */
+    if (b->rule->shape == SP_SHAPE_UNIX && shape != SP_SHAPE_NEVER)
+        shape = SP_SHAPE_UNIX;
     sp_model_put(b->model, b->from, b->rule, shape, pattern);
 }
 

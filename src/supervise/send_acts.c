@@ -290,6 +290,18 @@ static void tell(struct sp_act_call *call, const struct sp_send *send)
                           &send->message.name, NULL);
 }
 
+/* The message at `header`; what may not travel beside it is told of. */
+static int read_message(struct sp_act_call *call, uint64_t header, struct sp_send *send)
+{
+    int result =
+        sp_outgoing_read((pid_t)call->n->pid, header, send->domain, &send->message);
+    if (result == -EPERM)
+        (void)sp_network_deny(call, SP_ACT_CONNECT, "send", "a route of its own",
+                              send->message.named ? &send->message.name : NULL, NULL,
+                              EPERM);
+    return result;
+}
+
 /* One message. Takes `send`. */
 static struct sp_answer send_one(struct sp_act_call *call, struct sp_send *send)
 {
@@ -301,8 +313,7 @@ static struct sp_answer send_one(struct sp_act_call *call, struct sp_send *send)
                                     sp_act_arg(call, 4), sp_act_arg(call, 5),
                                     &send->message);
     else if (fd >= 0)
-        result =
-            sp_outgoing_read(tid, sp_act_arg(call, 1), send->domain, &send->message);
+        result = read_message(call, sp_act_arg(call, 1), send);
     if (result == 0 && !sp_notify_valid(call))
         result = -EFAULT;
     if (result == 0)
@@ -328,7 +339,7 @@ static int send_entry(struct sp_act_call *call, int fd, struct sp_send *send)
     sp_close_fd(&send->object);
     send->sent = 0;
     send->whole = false;
-    int result = sp_outgoing_read(tid, at, send->domain, &send->message);
+    int result = read_message(call, at, send);
     if (result == 0 && !sp_notify_valid(call))
         result = -EFAULT;
     if (result == 0)
@@ -416,13 +427,14 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
     bool judged = call->s->reach == SP_REACH_JUDGED && (flags & MSG_FASTOPEN) == 0;
     if (judged && !call->s->sockets.keep_dups)
         return send_judged(call, flags);
-    /* Only streams exist, which take no notice of an address, and stand-ins. */
-    if (judged && !(to && sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid,
-                                                 sp_act_int(call, 0))))
-        return SP_CONTINUE;
     bool readable =
         to ? sp_network_read_address(call, sp_act_arg(call, 4), sp_act_arg(call, 5), &a)
            : message_address(call, &a);
+    /* Only streams exist, which take no notice of an address, and stand-ins. */
+    if (judged &&
+        !(readable && sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid,
+                                             sp_act_int(call, 0))))
+        return SP_CONTINUE;
     const char *target = readable ? a.text : "an address";
     if ((flags & MSG_FASTOPEN) != 0)
         return sp_network_deny(call, SP_ACT_CONNECT, "send", target,
