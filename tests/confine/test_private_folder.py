@@ -141,7 +141,6 @@ for n in range(5000):
     os.mkdir("d")
     os.chdir("d")
 open("leaf", "w").close()
-os.chmod(".", 0)
 print("made")
 """
 # Names like those that emptying moves folders to, and folders both wide and deep.
