@@ -74,7 +74,11 @@ static void record(struct sp_act_call *call, const struct sp_path *path, int fla
     struct sp_place place;
     struct sp_buffer members;
     char text[160];
-    sp_place_find(call, SP_ACT_OPEN, strrchr(path->text, '/'), &place, NULL);
+    const char *slash = strrchr(path->asked, '/');
+    const char *name = slash != NULL ? slash : path->asked;
+    bool changes = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0;
+    (void)(changes ? sp_place_find : sp_place_claimed)(call, SP_ACT_OPEN, name, &place,
+                                                       NULL);
     sp_buffer_init(&members, 64u << 10);
     flags_text(flags, text, sizeof text);
     sp_member_text(&members, "path", path->text);

@@ -139,8 +139,8 @@ static struct sp_lane *announcing_lane(struct sp_act_call *call, enum sp_act act
     return parent != NULL ? parent->lane : NULL;
 }
 
-bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
-                   struct sp_place *ret_place, struct sp_claim *ret_claim)
+bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *text,
+                      struct sp_place *ret_place, struct sp_claim *ret_claim)
 {
     static struct sp_claim claim;
     struct sp_claim *into = ret_claim != NULL ? ret_claim : &claim;
@@ -150,8 +150,16 @@ bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
         sp_place_from_claim(into, ret_place);
         return true;
     }
-    *ret_place = (struct sp_place){0};
+    *ret_place = (struct sp_place){.native = act != SP_ACT_NONE};
     sp_buffer_init(&ret_place->stack, STACK_MAX);
+    return false;
+}
+
+bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
+                   struct sp_place *ret_place, struct sp_claim *ret_claim)
+{
+    if (sp_place_claimed(call, act, text, ret_place, ret_claim))
+        return true;
     place_from_frames(call, act != SP_ACT_NONE, ret_place);
     return false;
 }

@@ -21,6 +21,9 @@ struct sp_place {
  * out the claim: *ret_claim (may be NULL) is filled when the result is true. */
 bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
                    struct sp_place *ret_place, struct sp_claim *ret_claim);
+/* The same, without the walk: for what happens often and is let through. */
+bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *text,
+                      struct sp_place *ret_place, struct sp_claim *ret_claim);
 void sp_place_from_claim(const struct sp_claim *claim, struct sp_place *ret_place);
 void sp_place_release(struct sp_place *place);
 
