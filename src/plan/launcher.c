@@ -70,16 +70,33 @@ static uint64_t key_of(const char *launcher)
     return mix_stamp(hash, path);
 }
 
-static bool cache_path(char to[PATH_MAX], const char *name, bool make)
+static bool cache_folder(char to[PATH_MAX])
 {
     const char *base = getenv("XDG_CACHE_HOME");
     const char *home = getenv("HOME");
-    char folder[PATH_MAX];
     if (base != NULL && base[0] == '/')
-        snprintf(folder, sizeof folder, "%.4000s/sandpit", base);
-    else if (home != NULL && home[0] == '/')
-        snprintf(folder, sizeof folder, "%.4000s/.cache/sandpit", home);
-    else
+        return snprintf(to, PATH_MAX, "%s/sandpit", base) < PATH_MAX;
+    if (home != NULL && home[0] == '/')
+        return snprintf(to, PATH_MAX, "%s/.cache/sandpit", home) < PATH_MAX;
+    return false;
+}
+
+bool sp_launcher_cache(char to[PATH_MAX])
+{
+    char folder[PATH_MAX];
+    char real[PATH_MAX];
+    if (!cache_folder(folder))
+        return false;
+    char *slash = strrchr(folder, '/');
+    *slash = '\0';
+    const char *parent = realpath(folder, real) != NULL ? real : folder;
+    return snprintf(to, PATH_MAX, "%s/sandpit", parent) < PATH_MAX;
+}
+
+static bool cache_path(char to[PATH_MAX], const char *name, bool make)
+{
+    char folder[PATH_MAX];
+    if (!cache_folder(folder))
         return false;
     if (make) {
         char *slash = strrchr(folder, '/');

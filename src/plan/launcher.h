@@ -3,6 +3,7 @@
 #define SP_PLAN_LAUNCHER_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "base/error.h"
 
@@ -10,5 +11,8 @@
  * remembering. `ret_path` may be the buffer of `launcher`. */
 int sp_launcher_resolve(const char *launcher, char ret_path[PATH_MAX],
                         struct sp_error *reterr) SP_MUST_CHECK;
+
+/* The folder where it is remembered; canonical as far as it exists. false: nowhere. */
+bool sp_launcher_cache(char to[PATH_MAX]);
 
 #endif

@@ -165,30 +165,52 @@ static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
 }
 
 /* As far as the path exists, its links are followed; the rest stays as it is. */
-static bool canonical(void *context, const char *path, char *to, size_t size)
+static bool follow(const char *path, char *to, size_t size)
 {
     char real[PATH_MAX];
     char head[PATH_MAX];
-    (void)context;
     size_t length = strlen(path);
-    /* Whose process that is depends on who looks. */
-    if (length >= sizeof head || path[0] != '/' || strncmp(path, "/proc/self", 10) == 0)
+    if (length >= sizeof head || path[0] != '/')
         return false;
     memcpy(head, path, length + 1);
     while (realpath(head, real) == NULL) {
         char *slash = strrchr(head, '/');
         if (slash == NULL)
             return false;
+        *slash = '\0';
         if (slash == head) {
-            memcpy(real, "", 1);
-            *slash = '\0';
+            real[0] = '\0';
             break;
         }
-        *slash = '\0';
     }
     const char *rest = path + strlen(head);
-    int n = snprintf(to, size, "%s%s",
-                     strcmp(real, "/") == 0 && rest[0] == '/' ? "" : real, rest);
+    bool root = strcmp(real, "/") == 0 && rest[0] == '/';
+    int n = snprintf(to, size, "%s%s", root ? "" : real, rest);
+    return n > 0 && (size_t)n < size;
+}
+
+/* Rules stand together by folder: the folder of the last one is likely that of the next. Whose
+ * /proc/self is meant depends on who looks. */
+static bool canonical(void *context, const char *path, char *to, size_t size)
+{
+    struct sp_run_places *p = context;
+    char link[8];
+    const char *slash = strrchr(path, '/');
+    size_t length = slash != NULL ? (size_t)(slash - path) : 0;
+    if (path[0] != '/' || strncmp(path, "/proc/self", 10) == 0 ||
+        length >= sizeof p->folder)
+        return false;
+    if (length == 0 || readlink(path, link, sizeof link) >= 0)
+        return follow(path, to, size);
+    if (strncmp(p->folder, path, length) != 0 || p->folder[length] != '\0') {
+        snprintf(p->folder, sizeof p->folder, "%.*s", (int)length, path);
+        if (!follow(p->folder, p->folder_real, sizeof p->folder_real))
+            p->folder[0] = '\0';
+    }
+    if (p->folder[0] == '\0')
+        return false;
+    bool root = strcmp(p->folder_real, "/") == 0;
+    int n = snprintf(to, size, "%s%s", root ? "" : p->folder_real, slash);
     return n > 0 && (size_t)n < size;
 }
 
@@ -236,6 +258,7 @@ int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
 {
     struct sp_run_places *p = ret_places;
     p->text_used = 0;
+    p->folder[0] = '\0';
     p->read.count = p->write.count = p->programs.count = 0;
     p->path = path;
     if (getcwd(p->work, sizeof p->work) == NULL)

@@ -27,7 +27,9 @@ struct sp_run_places {
     struct sp_place_list read;
     struct sp_place_list write;
     struct sp_place_list programs;
-    const char *path; /* the guest's PATH; may be NULL */
+    const char *path;      /* the guest's PATH; may be NULL */
+    char folder[PATH_MAX]; /* the last one whose links were followed, and what it is */
+    char folder_real[PATH_MAX];
     char text[SP_PLACES_TEXT_SIZE];
     size_t text_used;
 };

@@ -54,6 +54,8 @@ struct sp_plan {
     bool writes_judged;            /* ... a change */
     char text[SP_PLAN_TEXT_BYTES]; /* the paths */
     size_t text_used;
+    const char *const *own; /* while it is granted */
+    size_t own_count;
     struct sp_filter filter;
     struct sp_limit_plan limits;
     bool listener;
@@ -66,9 +68,11 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
                  enum sp_calls_level calls, unsigned accepted, struct sp_plan *ret_plan,
                  struct sp_error *reterr) SP_MUST_CHECK;
 
-/* Adds the grants that depend on where the run is: what the policy allows as a whole. */
+/* Adds the grants that depend on where the run is: what the policy allows as a whole. `own`:
+ * sandpit's own files, which are in no folder that may be written unwatched. */
 int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
-                  struct sp_error *reterr) SP_MUST_CHECK;
+                  const char *const *own, size_t own_count, struct sp_error *reterr)
+    SP_MUST_CHECK;
 
 /* Who enforces and who records, as JSON objects: {"network":["listener","landlock"],...}. */
 void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to);

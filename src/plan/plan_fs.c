@@ -97,10 +97,20 @@ static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *p
     return sp_landlock_grant(&plan->guest, text, rights, reterr);
 }
 
+static bool holds_own(const struct sp_plan *plan, const char *folder)
+{
+    size_t n = strlen(folder);
+    for (size_t i = 0; i < plan->own_count; i++)
+        if (strncmp(plan->own[i], folder, n) == 0 &&
+            (plan->own[i][n] == '/' || plan->own[i][n] == '\0'))
+            return true;
+    return false;
+}
+
 static int grant_change(struct sp_plan *plan, const char *path, struct sp_error *reterr)
 {
     char real[PATH_MAX];
-    if (realpath(path, real) == NULL || !grantable(real))
+    if (realpath(path, real) == NULL || !grantable(real) || holds_own(plan, real))
         return 0;
     if (plan->writes_judged &&
         sp_policy_cover(plan->policy, SP_LIST_WRITE, real) != SP_COVER_ALLOWED)
@@ -226,8 +236,10 @@ static int check_interpreter(const struct sp_plan *plan, const struct sp_places 
 }
 
 int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
-                  struct sp_error *reterr)
+                  const char *const *own, size_t own_count, struct sp_error *reterr)
 {
+    plan->own = own;
+    plan->own_count = own_count;
     bool enforced = !sp_policy_observes(plan->policy);
     plan->text_used = 0;
     if (plan->host.landlock_abi < 1)

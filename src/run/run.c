@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/scope.h"
+#include "plan/launcher.h"
 #include "ring/names.h"
 #include "run/agents_path.h"
 #include "run/config.h"
@@ -250,6 +251,29 @@ static int build_environment(struct sp_run *run, struct sp_error *reterr)
     return sp_environment_build(&source, &run->environment, reterr);
 }
 
+/* The programs that supervise and read, the agents, and what is remembered of launchers: a guest that
+ * changes them would run outside the next time. */
+static void find_own(struct sp_run *run, const char *agents)
+{
+    char *text = run->own_text;
+    char *slash;
+    ssize_t n = readlink("/proc/self/exe", text, PATH_MAX - 1);
+    run->own_count = 0;
+    if (n > 0) {
+        text[n] = '\0';
+        run->own[run->own_count++] = text;
+        char *beside = text + PATH_MAX;
+        memcpy(beside, text, (size_t)n + 1);
+        slash = strrchr(beside, '/');
+        snprintf(slash + 1, (size_t)(beside + PATH_MAX - slash - 1), "sandpit-trace");
+        run->own[run->own_count++] = beside;
+    }
+    if (realpath(agents, text + 2 * PATH_MAX) != NULL)
+        run->own[run->own_count++] = text + 2 * PATH_MAX;
+    if (sp_launcher_cache(text + 3 * PATH_MAX))
+        run->own[run->own_count++] = text + 3 * PATH_MAX;
+}
+
 /* Everything that needs no process yet. */
 static int prepare(struct sp_run *run, struct sp_error *reterr)
 {
@@ -269,8 +293,10 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
                             &run->plan, reterr);
     if (code == 0)
         code = check_agent(run, agents, reterr);
+    find_own(run, agents);
     if (code == 0)
-        code = sp_plan_grant(&run->plan, &run->places.places, reterr);
+        code = sp_plan_grant(&run->plan, &run->places.places, run->own, run->own_count,
+                             reterr);
     if (code == 0)
         code = build_environment(run, reterr);
     if (code != 0)
@@ -413,6 +439,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .observed = run->opened != NULL ? run->policy : NULL,
         .writable = {run->plan.writable.items, run->plan.writable.count},
         .readable = {run->plan.readable.items, run->plan.readable.count},
+        .own = {run->own, run->own_count},
         .reads_judged = run->plan.reads_judged,
         .writes_judged = run->plan.writes_judged,
         .resolver = run->resolver,

@@ -67,6 +67,9 @@ struct sp_run {
     struct sp_policy *opened; /* in force where `policy` is only observed, else NULL */
     bool policy_given;
     struct sp_run_places places;
+    const char *own[4]; /* sandpit's own files and folders */
+    size_t own_count;
+    char own_text[4 * PATH_MAX];
     char resolver[PATH_MAX + 32];
     struct sp_private_folder tmp;
     struct sp_environment environment;

@@ -196,7 +196,7 @@ struct sp_answer sp_attributes_decide(struct sp_act_call *call, const char *op,
 {
     char text[PATH_MAX];
     struct sp_answer answer;
-    if (!call->s->is->writes_judged)
+    if (!call->s->is->writes_judged && !sp_fs_own(call->s, path->text))
         return SP_CONTINUE;
     if (path->error != 0)
         return path->error == EACCES ? SP_CONTINUE : SP_REFUSE(path->error);
@@ -204,8 +204,8 @@ struct sp_answer sp_attributes_decide(struct sp_act_call *call, const char *op,
         sp_path_open(call, path, sp_attributes_of_link(call) ? O_NOFOLLOW : 0);
     if (object < 0)
         return SP_REFUSE(-object);
-    struct sp_verdict v = sp_fs_verdict_of(call, SP_LIST_WRITE, object, text);
-    if (sp_fs_refuses(call, op, text, &v, &answer))
+    sp_fs_path_of(object, text);
+    if (sp_fs_refused(call, SP_LIST_WRITE, op, text, &answer))
         return answer;
     if (call->s->observed != NULL)
         return SP_CONTINUE;
@@ -236,8 +236,7 @@ struct sp_answer sp_act_file_ioctl(struct sp_act_call *call)
         return SP_CONTINUE;
     if (!sp_guest_fd_path((pid_t)call->n->pid, sp_act_int(call, 0), path))
         return SP_REFUSE(EBADF);
-    struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, path);
-    if (sp_fs_refuses(call, "setattr", path, &v, &answer))
+    if (sp_fs_refused(call, SP_LIST_WRITE, "setattr", path, &answer))
         return answer;
     /* What the descriptor is may change before the kernel looks: none is set where some may not. */
     return call->s->observed != NULL ? SP_CONTINUE : SP_REFUSE(EOPNOTSUPP);

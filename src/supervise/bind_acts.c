@@ -1,9 +1,12 @@
 /* Binding and listening: judged on the copied address, done on the socket itself. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/scope.h"
+#include "supervise/fs_judge.h"
 #include "supervise/network.h"
 #include "sys/guest.h"
 #include "sys/watchdog.h"
@@ -51,6 +54,64 @@ static struct sp_answer bind_judged(struct sp_act_call *call, struct sp_address 
     return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
 }
 
+/* The node that a Unix socket gets is a new file. In the folder that was judged, under the name
+ * that was: the guest's own call could be led elsewhere. */
+static struct sp_answer make_node(struct sp_act_call *call, const struct sp_address *a,
+                                  const struct sp_path *path)
+{
+    char name[NAME_MAX + 2];
+    char text[PATH_MAX];
+    struct sp_answer answer;
+    struct sockaddr_un in_folder = {.sun_family = AF_UNIX};
+    sp_auto_fd folder = sp_path_open_folder(call, path, name);
+    sp_auto_fd fd = folder >= 0 ? take(call) : -1;
+    if (folder < 0 || fd < 0)
+        return SP_REFUSE(folder < 0 ? -folder : -fd);
+    sp_fs_path_in(folder, name, text);
+    if (sp_fs_refused(call, SP_LIST_WRITE, "bind", text, &answer))
+        return answer;
+    size_t size = strlen(name);
+    if (size >= sizeof in_folder.sun_path)
+        return SP_REFUSE(ENAMETOOLONG);
+    memcpy(in_folder.sun_path, name, size);
+    int result =
+        sp_guest_bind_in((pid_t)call->n->pid, folder, -1, fd, &in_folder,
+                         (unsigned)(offsetof(struct sockaddr_un, sun_path) + size + 1));
+    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, NULL);
+    return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+}
+
+/* Whether the policy on files has decided about binding a socket to a path. */
+static bool node_decided(struct sp_act_call *call, const struct sp_address *a,
+                         struct sp_answer *ret_answer)
+{
+    static struct sp_path path;
+    char text[sizeof a->raw.un.sun_path + 1];
+    size_t head = offsetof(struct sockaddr_un, sun_path);
+    if (!call->s->is->writes_judged || a->family != AF_UNIX || a->size <= head ||
+        a->raw.un.sun_path[0] == '\0')
+        return false;
+    snprintf(text, sizeof text, "%.*s", (int)(a->size - head), a->raw.un.sun_path);
+    int result = sp_path_take(call, AT_FDCWD, text, false, &path);
+    if (result != 0 || (path.error != ENOENT && path.error != 0) || path.stray) {
+        *ret_answer = SP_REFUSE(result != 0 ? -result : path.error);
+        return true;
+    }
+    if (path.error == 0) {
+        *ret_answer = SP_REFUSE(EADDRINUSE);
+        return true;
+    }
+    call->asked = path.asked;
+    if (sp_fs_refused(call, SP_LIST_WRITE, "bind", path.text, ret_answer))
+        return true;
+    sp_files_note(&call->s->files, path.text);
+    if (sp_fs_kernel_decides(call->s, SP_LIST_WRITE, path.text) ||
+        call->s->observed != NULL)
+        return false;
+    *ret_answer = make_node(call, a, &path);
+    return true;
+}
+
 /* Where the network is closed, binding a Unix socket stays the guest's own call: what it binds
  * can be reached by itself only. A thread that changes the address meanwhile gains a bound TCP
  * socket at most (Landlock forbids that too), and listening is judged on the socket. */
@@ -59,6 +120,9 @@ struct sp_answer sp_act_bind(struct sp_act_call *call)
     static struct sp_address a;
     if (!sp_network_read_address(call, sp_act_arg(call, 1), sp_act_arg(call, 2), &a))
         return sp_network_unreadable(call, sp_act_arg(call, 2));
+    struct sp_answer answer;
+    if (node_decided(call, &a, &answer))
+        return answer;
     if (call->s->reach == SP_REACH_JUDGED)
         return bind_judged(call, &a);
     if (call->s->reach == SP_REACH_CLOSED && a.family != AF_UNIX)

@@ -192,25 +192,16 @@ static struct sp_answer read_in_proc(struct sp_act_call *call,
     return give(made_to_wait(fd, flags), flags);
 }
 
-/* The object may have become another one since the path was judged. false: *ret_answer says no. */
-static bool object_allowed(struct sp_act_call *call, int object, int flags,
+/* The object may have become another one since the path was judged. true: *ret_answer says no. */
+static bool object_refused(struct sp_act_call *call, int object, int flags,
                            struct sp_answer *ret_answer)
 {
     char path[PATH_MAX];
-    const struct sp_supervision *is = call->s->is;
     bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
-    if (writes && is->writes_judged) {
-        struct sp_verdict v = sp_fs_verdict_of(call, SP_LIST_WRITE, object, path);
-        if (sp_fs_refuses(call, "write", path, &v, ret_answer))
-            return false;
-    }
-    if (reads && is->reads_judged) {
-        struct sp_verdict v = sp_fs_verdict_of(call, SP_LIST_READ, object, path);
-        if (sp_fs_refuses(call, "read", path, &v, ret_answer))
-            return false;
-    }
-    return true;
+    sp_fs_path_of(object, path);
+    return (writes && sp_fs_refused(call, SP_LIST_WRITE, "write", path, ret_answer)) ||
+           (reads && sp_fs_refused(call, SP_LIST_READ, "read", path, ret_answer));
 }
 
 static struct sp_answer open_folder(int object, int flags, unsigned mode)
@@ -240,7 +231,7 @@ static struct sp_answer open_existing(struct sp_act_call *call,
         return SP_REFUSE(EEXIST);
     if (S_ISLNK(st.st_mode))
         return SP_REFUSE(ELOOP);
-    if (!object_allowed(call, object, flags, &answer))
+    if (object_refused(call, object, flags, &answer))
         return answer;
     if (S_ISDIR(st.st_mode))
         return open_folder(object, flags, mode);
@@ -302,10 +293,8 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
     struct sp_answer answer;
     sp_auto_fd folder = sp_path_open_folder(call, path, name);
     for (int i = 0; i < LINKS_MAX && folder >= 0; i++) {
-        struct sp_verdict v =
-            sp_fs_verdict_in(call, SP_LIST_WRITE, folder, name, target);
-        if (call->s->is->writes_judged &&
-            sp_fs_refuses(call, "create", target, &v, &answer))
+        sp_fs_path_in(folder, name, target);
+        if (sp_fs_refused(call, SP_LIST_WRITE, "create", target, &answer))
             return answer;
         sp_files_note(&call->s->files, target);
         sp_auto_fd made = create_in(folder, name, flags, mode, link);
@@ -349,6 +338,8 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
 {
     sp_auto_fd object = sp_path_open(call, path, 0);
     struct stat st;
+    char text[PATH_MAX];
+    struct sp_answer answer;
     if (object < 0)
         return object == -EACCES ? SP_CONTINUE : SP_REFUSE(-object);
     if (fstat(object, &st) != 0)
@@ -357,6 +348,9 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
         return SP_REFUSE(S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
     if (sp_broker_speaks_to_kernel(object))
         return sp_fs_deny(call, "truncate", path->text, EACCES);
+    sp_fs_path_of(object, text);
+    if (sp_fs_refused(call, SP_LIST_WRITE, "truncate", text, &answer))
+        return answer;
     sp_auto_fd fd = reopen_file(object, O_WRONLY);
     if (fd < 0 || ftruncate(fd, size) != 0)
         return SP_REFUSE(errno);

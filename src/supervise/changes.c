@@ -40,15 +40,6 @@ static int open_ends(struct sp_act_call *call, const struct sp_change *change,
     return result;
 }
 
-static bool refuses_write(struct sp_act_call *call, const char *op, const char *path,
-                          struct sp_answer *ret_answer)
-{
-    if (!call->s->is->writes_judged)
-        return false;
-    struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, path);
-    return sp_fs_refuses(call, op, path, &v, ret_answer);
-}
-
 /* What may not be read must not get to where it may: neither itself nor what lies in it. */
 static bool refuses_move(struct sp_act_call *call, const struct sp_change *change,
                          const char *from, const char *to, struct sp_answer *ret_answer)
@@ -72,11 +63,11 @@ static bool refuses_move(struct sp_act_call *call, const struct sp_change *chang
 static bool refuses(struct sp_act_call *call, const struct sp_change *change,
                     const char *path, const char *to, struct sp_answer *ret_answer)
 {
-    if (refuses_write(call, change->op, path, ret_answer))
+    if (sp_fs_refused(call, SP_LIST_WRITE, change->op, path, ret_answer))
         return true;
     if (to == NULL)
         return false;
-    if (refuses_write(call, change->op, to, ret_answer) ||
+    if (sp_fs_refused(call, SP_LIST_WRITE, change->op, to, ret_answer) ||
         refuses_move(call, change, path, to, ret_answer))
         return true;
     return change->kind == SP_CHANGE_RENAME && (change->flags & RENAME_EXCHANGE) != 0 &&
@@ -155,9 +146,9 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
         return SP_CONTINUE;
     if (result != 0)
         return SP_REFUSE(-result);
-    (void)sp_fs_verdict_in(call, SP_LIST_WRITE, ends.folder[0], ends.name[0], path);
+    sp_fs_path_in(ends.folder[0], ends.name[0], path);
     if (change->to != NULL)
-        (void)sp_fs_verdict_in(call, SP_LIST_WRITE, ends.folder[1], ends.name[1], to);
+        sp_fs_path_in(ends.folder[1], ends.name[1], to);
     if (sp_broker_speaks_to_kernel(ends.folder[0]) ||
         (change->to != NULL && sp_broker_speaks_to_kernel(ends.folder[1])))
         answer = sp_fs_deny(call, change->op, path, EACCES);
@@ -176,8 +167,7 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_change *ch
     const char *to = change->to != NULL ? change->to->text : path;
     bool from_granted = sp_fs_kernel_decides(s, SP_LIST_WRITE, path);
     bool to_granted = sp_fs_kernel_decides(s, SP_LIST_WRITE, to);
-    if (s->is->writes_judged && !(from_granted && to_granted) &&
-        s->observed == NULL)
+    if (s->is->writes_judged && !(from_granted && to_granted) && s->observed == NULL)
         return false;
     if (change->to == NULL || !s->is->writes_guarded)
         return true;
@@ -208,8 +198,8 @@ static struct sp_answer link_object(struct sp_act_call *call,
     sp_auto_fd folder = object >= 0 ? sp_path_open_folder(call, change->to, name) : -1;
     if (object < 0 || folder < 0)
         return SP_REFUSE(object < 0 ? -object : -folder);
-    (void)sp_fs_verdict_of(call, SP_LIST_WRITE, object, from);
-    (void)sp_fs_verdict_in(call, SP_LIST_WRITE, folder, name, to);
+    sp_fs_path_of(object, from);
+    sp_fs_path_in(folder, name, to);
     if (refuses(call, change, from, to, &answer))
         return answer;
     snprintf(object_name, sizeof object_name, "/proc/self/fd/%d", object);
@@ -225,7 +215,8 @@ struct sp_answer sp_change_decide(struct sp_act_call *call,
     const char *path = change->path->text;
     const char *to = change->to != NULL ? change->to->text : NULL;
     struct sp_answer answer;
-    if (s->is->writes_judged || (s->is->reads_judged && to != NULL)) {
+    bool own = sp_fs_own(s, path) || (to != NULL && sp_fs_own(s, to));
+    if (own || s->is->writes_judged || (s->is->reads_judged && to != NULL)) {
         int error = plain_error(change);
         if (error != 0)
             return error == EACCES ? SP_CONTINUE : SP_REFUSE(error);

@@ -49,6 +49,14 @@ static bool own_shared_memory(const struct sp_supervisor *s, const char *path)
     return sp_files_made(&s->files, path) || lstat(path, &st) != 0;
 }
 
+bool sp_fs_own(const struct sp_supervisor *s, const char *path)
+{
+    for (size_t i = 0; i < s->is->own.count; i++)
+        if (below(path, s->is->own.paths[i]))
+            return true;
+    return false;
+}
+
 /* The stub and the agents, which every interpreter of the run loads. */
 static bool of_agents(const struct sp_supervisor *s, const char *path)
 {
@@ -98,38 +106,29 @@ struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
     return v;
 }
 
-struct sp_verdict sp_fs_verdict_of(struct sp_act_call *call, enum sp_list list, int fd,
-                                   char ret_path[PATH_MAX])
+void sp_fs_path_of(int fd, char to[PATH_MAX])
 {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(name, ret_path, PATH_MAX - 1);
-    if (n < 0) { /* longer than any path that a rule can hold */
-        snprintf(ret_path, PATH_MAX, "/");
-        return sp_fs_verdict(call, list, "/");
-    }
-    ret_path[n] = '\0';
-    return sp_fs_verdict(call, list, ret_path);
+    ssize_t n = readlink(name, to, PATH_MAX - 1);
+    to[n < 0 ? 0 : n] = '\0';
+    if (n < 0)
+        snprintf(to, PATH_MAX, "/");
 }
 
-struct sp_verdict sp_fs_verdict_in(struct sp_act_call *call, enum sp_list list,
-                                   int folder, const char *name,
-                                   char ret_path[PATH_MAX])
+void sp_fs_path_in(int folder, const char *name, char to[PATH_MAX])
 {
-    char link[40];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
-    ssize_t n = readlink(link, ret_path, PATH_MAX - 1);
-    size_t size = n < 0 ? 0 : (size_t)n;
     size_t length = strcspn(name, "/");
-    if (n < 0 || size + length + 2 > PATH_MAX) {
-        snprintf(ret_path, PATH_MAX, "/");
-        return sp_fs_verdict(call, list, "/");
+    sp_fs_path_of(folder, to);
+    size_t size = strlen(to);
+    if (size + length + 2 > PATH_MAX) {
+        snprintf(to, PATH_MAX, "/");
+        return;
     }
     if (size > 1)
-        ret_path[size++] = '/';
-    memcpy(ret_path + size, name, length);
-    ret_path[size + length] = '\0';
-    return sp_fs_verdict(call, list, ret_path);
+        to[size++] = '/';
+    memcpy(to + size, name, length);
+    to[size + length] = '\0';
 }
 
 static bool opens(const struct sp_act_call *call)
@@ -196,6 +195,20 @@ bool sp_fs_refuses(struct sp_act_call *call, const char *operation, const char *
     record(call, operation, path, verdict);
     *ret_answer = SP_REFUSE(EACCES);
     return true;
+}
+
+bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *operation,
+                   const char *path, struct sp_answer *ret_answer)
+{
+    const struct sp_supervision *is = call->s->is;
+    if (list == SP_LIST_WRITE && sp_fs_own(call->s, path)) {
+        *ret_answer = sp_fs_deny(call, operation, path, EACCES);
+        return true;
+    }
+    if (list == SP_LIST_WRITE ? !is->writes_judged : !is->reads_judged)
+        return false;
+    struct sp_verdict v = sp_fs_verdict(call, list, path);
+    return sp_fs_refuses(call, operation, path, &v, ret_answer);
 }
 
 struct sp_answer sp_fs_deny(struct sp_act_call *call, const char *operation,

@@ -13,17 +13,20 @@
 struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
                                 const char *path);
 
-/* The same of an object that is open; its path is written to `ret_path`. */
-struct sp_verdict sp_fs_verdict_of(struct sp_act_call *call, enum sp_list list, int fd,
-                                   char ret_path[PATH_MAX]);
+/* Whether the path is one of sandpit's own files. */
+bool sp_fs_own(const struct sp_supervisor *s, const char *path);
 
-/* The same of a name in a folder that is open. */
-struct sp_verdict sp_fs_verdict_in(struct sp_act_call *call, enum sp_list list,
-                                   int folder, const char *name,
-                                   char ret_path[PATH_MAX]);
+/* How the kernel names an object that is open, and a name in a folder that is. What is longer than
+ * any path that a rule can hold is called "/". */
+void sp_fs_path_of(int fd, char to[PATH_MAX]);
+void sp_fs_path_in(int folder, const char *name, char to[PATH_MAX]);
 
-/* Records a denial and refuses the call: true, and *ret_answer is the answer. false: it is
- * allowed. */
+/* Asks the policy, and what holds under every one: sandpit's own files are not changed. true: it is
+ * refused, that is recorded, and *ret_answer is the answer. */
+bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *operation,
+                   const char *path, struct sp_answer *ret_answer);
+
+/* Records the denial by a verdict that says no; true as above. */
 bool sp_fs_refuses(struct sp_act_call *call, const char *operation, const char *path,
                    const struct sp_verdict *verdict, struct sp_answer *ret_answer);
 

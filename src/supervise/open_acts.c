@@ -121,24 +121,17 @@ static bool refused(struct sp_act_call *call, const struct sp_path *path, int fl
                     const struct wish *wish, struct sp_answer *ret_answer)
 {
     char inside[PATH_MAX];
-    const struct sp_supervision *is = call->s->is;
     const char *text = path->text;
     if ((flags & O_TMPFILE) == O_TMPFILE) {
         snprintf(inside, sizeof inside, "%.*s/#", PATH_MAX - 3, path->text);
         text = inside;
     }
-    if (wish->writes && is->writes_judged) {
-        struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, text);
-        if (sp_fs_refuses(call, wish->makes ? "create" : "write", path->text, &v,
-                          ret_answer))
-            return true;
-    }
-    if (wish->reads && !wish->makes && is->reads_judged) {
-        struct sp_verdict v = sp_fs_verdict(call, SP_LIST_READ, text);
-        if (sp_fs_refuses(call, "read", path->text, &v, ret_answer))
-            return true;
-    }
-    return false;
+    if (wish->writes &&
+        sp_fs_refused(call, SP_LIST_WRITE, wish->makes ? "create" : "write", text,
+                      ret_answer))
+        return true;
+    return wish->reads && !wish->makes &&
+           sp_fs_refused(call, SP_LIST_READ, "read", text, ret_answer);
 }
 
 /* Whether the kernel can be left to it: the domain forbids what the policy does. */
@@ -161,7 +154,8 @@ static struct sp_answer decide(struct sp_act_call *call, const struct sp_path *p
     struct wish wish = wish_of(flags, path);
     struct sp_answer answer;
     bool judged =
-        (wish.writes && is->writes_judged) || (wish.reads && is->reads_judged);
+        (wish.writes && (is->writes_judged || sp_fs_own(call->s, path->text))) ||
+        (wish.reads && is->reads_judged);
     if ((flags & O_PATH) != 0)
         return SP_CONTINUE; /* nothing can be read or written by it */
     if (judged && path->error != 0 && path->error != EACCES && !wish.makes)

@@ -152,11 +152,9 @@ static struct sp_answer decide_truncate(struct sp_act_call *call,
 {
     const struct sp_supervisor *s = call->s;
     struct sp_answer answer;
-    if (s->is->writes_judged && path->error == 0) {
-        struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, path->text);
-        if (sp_fs_refuses(call, "truncate", path->text, &v, &answer))
-            return answer;
-    }
+    if (path->error == 0 &&
+        sp_fs_refused(call, SP_LIST_WRITE, "truncate", path->text, &answer))
+        return answer;
     if (s->is->writes_guarded &&
         !(s->is->truncation_guarded && sp_path_writable(s, path)))
         return sp_broker_truncate(call, path, (int64_t)sp_act_arg(call, 1));

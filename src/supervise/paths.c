@@ -84,33 +84,43 @@ static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
     return named ? -ENOENT : -EBADF;
 }
 
-static int read_path(const struct sp_act_call *call, int dirfd, uint64_t address,
-                     bool follow, struct sp_path *path)
+/* Where path->asked leads. */
+static int resolve(const struct sp_act_call *call, bool follow, bool named,
+                   struct sp_path *path)
 {
     pid_t tid = (pid_t)call->n->pid;
-    path->dirfd = dirfd;
-    path->asked[0] = '\0';
-    ssize_t size =
-        address == 0 ? 0 : sp_guest_text(tid, address, path->asked, sizeof path->asked);
-    if (size < 0)
-        return (int)size;
     path->error = 0;
     path->stray = false;
-    if (size == 0)
-        return by_descriptor(tid, dirfd, address != 0, path->text);
+    if (path->asked[0] == '\0')
+        return by_descriptor(tid, path->dirfd, named, path->text);
     sp_auto_fd fd =
-        sp_guest_open_path(tid, dirfd, path->asked, follow ? 0 : O_NOFOLLOW);
+        sp_guest_open_path(tid, path->dirfd, path->asked, follow ? 0 : O_NOFOLLOW);
     if (fd >= 0 && canonical(fd, path->text))
         return 0;
     path->error = fd < 0 ? -fd : ENAMETOOLONG;
-    path->stray = !by_folder(tid, dirfd, path->asked, path->text);
+    path->stray = !by_folder(tid, path->dirfd, path->asked, path->text);
     return 0;
 }
 
 int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
                  bool follow, struct sp_path *ret_path)
 {
-    int result = read_path(call, dirfd, address, follow, ret_path);
+    pid_t tid = (pid_t)call->n->pid;
+    ret_path->dirfd = dirfd;
+    ret_path->asked[0] = '\0';
+    ssize_t size = address == 0 ? 0
+                                : sp_guest_text(tid, address, ret_path->asked,
+                                                sizeof ret_path->asked);
+    int result = size < 0 ? (int)size : resolve(call, follow, address != 0, ret_path);
+    return sp_notify_valid(call) ? result : -ESRCH;
+}
+
+int sp_path_take(const struct sp_act_call *call, int dirfd, const char *asked,
+                 bool follow, struct sp_path *ret_path)
+{
+    ret_path->dirfd = dirfd;
+    snprintf(ret_path->asked, sizeof ret_path->asked, "%s", asked);
+    int result = resolve(call, follow, true, ret_path);
     return sp_notify_valid(call) ? result : -ESRCH;
 }
 

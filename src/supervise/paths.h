@@ -25,6 +25,10 @@ struct sp_path {
 int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
                  bool follow, struct sp_path *ret_path);
 
+/* The same of a path that was copied already. */
+int sp_path_take(const struct sp_act_call *call, int dirfd, const char *asked,
+                 bool follow, struct sp_path *ret_path);
+
 /* O_PATH descriptors in the guest's context, or a negative errno: of the object (flags as
  * O_NOFOLLOW), and of its folder, with the last name as it was written. */
 int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags);

@@ -56,6 +56,7 @@ struct sp_supervision {
     struct sp_launch *launch;         /* stdio is filled in by the supervisor */
     struct sp_granted writable; /* what the guest's domain lets it write by itself */
     struct sp_granted readable; /* ... and read; only where reads are judged */
+    struct sp_granted own;      /* sandpit's own files, which no guest changes */
     bool reads_judged;  /* the policy, or the one that is observed, may deny a read */
     bool writes_judged; /* ... a change */
     const char *private_folder; /* of the run, gone afterwards; NULL: none */

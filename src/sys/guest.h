@@ -84,6 +84,9 @@ int sp_guest_take_socket(pid_t tid, int pidfd, int fd);
 struct sockaddr_un;
 int sp_guest_bind_path(pid_t tid, int ruleset, int socket,
                        const struct sockaddr_un *address, unsigned size);
+/* The same from another folder, an open one. */
+int sp_guest_bind_in(pid_t tid, int folder, int ruleset, int socket,
+                     const struct sockaddr_un *address, unsigned size);
 
 /* An O_PATH descriptor for `path` as the thread sees it (its cwd or `dirfd`); flags as
  * O_NOFOLLOW. What procfs calls by magic names (/proc/self/fd/N, /proc/PID/root of a process of

@@ -1,0 +1,151 @@
+/* Opening what a thread of the run would open: in its folder, through its own names in procfs. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "sys/guest.h"
+#include "sys/tree.h"
+
+#define PROC_MAGIC 0x9fa0
+
+/* Names that stand for others, whoever looks. */
+static const char *expand_device(const char *path, char to[PATH_MAX])
+{
+    static const char *const names[] = {"/dev/stdin", "/dev/stdout", "/dev/stderr"};
+    for (int i = 0; i < 3; i++)
+        if (strcmp(path, names[i]) == 0) {
+            snprintf(to, PATH_MAX, "/proc/self/fd/%d", i);
+            return to;
+        }
+    if (strncmp(path, "/dev/fd", 7) != 0 || (path[7] != '/' && path[7] != '\0'))
+        return path;
+    snprintf(to, PATH_MAX, "/proc/self/fd%.*s", PATH_MAX - 20, path + 7);
+    return to;
+}
+
+bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
+                        const char **ret_rest)
+{
+    static const char *const selves[] = {"/proc/self", "/proc/thread-self"};
+    for (int i = 0; i < 2; i++) {
+        size_t n = strlen(selves[i]);
+        if (strncmp(path, selves[i], n) == 0 && (path[n] == '/' || path[n] == '\0')) {
+            struct sp_guest_ids ids;
+            *ret_pid = i == 0 && sp_guest_ids(tid, &ids) ? ids.pid : tid;
+            *ret_rest = path + n + strspn(path + n, "/");
+            return true;
+        }
+    }
+    if (strncmp(path, "/proc/", 6) != 0 || path[6] < '1' || path[6] > '9')
+        return false;
+    char *end;
+    long pid = strtol(path + 6, &end, 10);
+    if ((*end != '/' && *end != '\0') || pid > INT32_MAX ||
+        !sp_tree_contains((pid_t)pid))
+        return false;
+    *ret_pid = (pid_t)pid;
+    *ret_rest = end + strspn(end, "/");
+    return true;
+}
+
+/* Length of the magic name that the text begins with ("fd/3", "task/12/cwd"), 0: none. */
+static size_t magic_name(const char *rest)
+{
+    static const char *const names[] = {"cwd", "root", "exe"};
+    size_t task = 0;
+    if (strncmp(rest, "task/", 5) == 0) {
+        task = 5 + strspn(rest + 5, "0123456789");
+        if (task == 5 || rest[task] != '/')
+            return 0;
+        task++;
+    }
+    rest += task;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        size_t n = strlen(names[i]);
+        if (strncmp(rest, names[i], n) == 0 && (rest[n] == '/' || rest[n] == '\0'))
+            return task + n;
+    }
+    size_t digits = strncmp(rest, "fd/", 3) == 0 ? strspn(rest + 3, "0123456789") : 0;
+    bool ends = digits > 0 && (rest[3 + digits] == '/' || rest[3 + digits] == '\0');
+    return ends ? task + 3 + digits : 0;
+}
+
+/* Opens in the thread's context. Magic links of procfs are not followed: they would be resolved
+ * for us instead of for the guest. */
+static int open_for(pid_t tid, int dirfd, const char *path, int flags, unsigned mode)
+{
+    char name[60];
+    sp_auto_fd at = -1;
+    if (path[0] != '/') {
+        if (dirfd == AT_FDCWD)
+            snprintf(name, sizeof name, "/proc/%d/cwd", tid);
+        else
+            snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, dirfd);
+        at = open(name, O_PATH | O_CLOEXEC);
+        if (at < 0)
+            return -errno;
+    }
+    struct open_how how = {.flags = (uint64_t)(unsigned)flags,
+                           .mode = mode,
+                           .resolve = RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, at >= 0 ? at : AT_FDCWD, path, &how, sizeof how);
+    return fd < 0 ? -errno : fd;
+}
+
+/* What a magic name leads to; with more path behind it, from there. -EXDEV: it is none, or it is
+ * not to be followed. */
+static int open_magic(pid_t tid, const char *path, int flags)
+{
+    char name[PATH_MAX];
+    char other[PATH_MAX];
+    pid_t pid;
+    const char *rest;
+    path = expand_device(path, other);
+    size_t n = 0;
+    if (sp_guest_proc_path(tid, path, &pid, &rest))
+        n = magic_name(rest);
+    if (n == 0 || (rest[n] == '\0' && (flags & O_NOFOLLOW) != 0))
+        return -EXDEV;
+    const char *behind = rest + n + strspn(rest + n, "/");
+    snprintf(name, sizeof name, "/proc/%d/%.*s", pid, (int)n, rest);
+    sp_auto_fd object = open(name, O_PATH | O_CLOEXEC);
+    if (object < 0 || behind[0] == '\0')
+        return object < 0 ? -errno : sp_steal_fd(&object);
+    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_PATH | O_CLOEXEC),
+                           .resolve = RESOLVE_NO_MAGICLINKS};
+    int fd = (int)syscall(SYS_openat2, object, behind, &how, sizeof how);
+    return fd < 0 ? -errno : fd;
+}
+
+int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags)
+{
+    int fd = open_magic(tid, path, flags);
+    if (fd == -EXDEV)
+        fd = open_for(tid, dirfd, path, flags | O_PATH | O_CLOEXEC, 0);
+    if (fd < 0)
+        return fd == -ELOOP ? -EACCES : fd;
+    struct statfs fs;
+    if (fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC) {
+        close(fd);
+        return -EACCES;
+    }
+    return fd;
+}
+
+int sp_guest_open_fd(pid_t tid, int fd)
+{
+    char name[60];
+    if (fd == AT_FDCWD)
+        snprintf(name, sizeof name, "/proc/%d/cwd", tid);
+    else
+        snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, fd);
+    int object = open(name, O_PATH | O_CLOEXEC);
+    return object >= 0 ? object : errno == ENOENT ? -EBADF : -errno;
+}
