@@ -166,6 +166,12 @@ static void plan_cpu(struct making *m)
     hold(m, SP_LIMIT_CPU, value, SP_BY_SAMPLING | SP_BY_RLIMIT);
 }
 
+static uint64_t trace_bytes(uint64_t asked)
+{
+    return asked < SP_TRACE_BYTES_MIN ? SP_TRACE_BYTES_MIN
+                                      : least(asked, SP_TRACE_BYTES_MAX);
+}
+
 static void plan_others(struct making *m)
 {
     struct sp_limit_plan *plan = m->plan;
@@ -175,8 +181,7 @@ static void plan_others(struct making *m)
     if (asked[SP_LIMIT_OUTPUT] != 0)
         hold(m, SP_LIMIT_OUTPUT, asked[SP_LIMIT_OUTPUT], SP_BY_RELAY);
     if (asked[SP_LIMIT_TRACE] != 0)
-        hold(m, SP_LIMIT_TRACE, least(asked[SP_LIMIT_TRACE], SP_TRACE_BYTES_MAX),
-             SP_BY_WRITER);
+        hold(m, SP_LIMIT_TRACE, trace_bytes(asked[SP_LIMIT_TRACE]), SP_BY_WRITER);
     if (asked[SP_LIMIT_OPEN_FILES] != 0)
         hold(m, SP_LIMIT_OPEN_FILES,
              add_rlimit(plan, RLIMIT_NOFILE, asked[SP_LIMIT_OPEN_FILES], 0),

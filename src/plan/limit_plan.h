@@ -30,8 +30,9 @@ enum sp_limit_means {
     SP_BY_LISTENER = 128, /* new tasks are notified */
 };
 
-/* A trace is never without a cap. */
+/* A trace is never without a cap, and one that is any has room for its start and its end. */
 #define SP_TRACE_BYTES_MAX (UINT64_C(4) << 30)
+#define SP_TRACE_BYTES_MIN (UINT64_C(64) << 10)
 
 struct sp_limit_plan {
     struct sp_limits asked;

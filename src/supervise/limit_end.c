@@ -84,7 +84,7 @@ void sp_limits_judge(struct sp_supervisor *s, struct sp_outcome *o)
 {
     struct sp_limit_watch *w = &s->limits;
     enum sp_limit limit = w->ended_by;
-    if (o->status == SP_STATUS_CANCELLED)
+    if (o->status == SP_STATUS_CANCELLED || o->status == SP_STATUS_STOPPED)
         return;
     if (limit == SP_LIMIT_COUNT) {
         limit = behind(s, o);

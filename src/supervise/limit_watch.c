@@ -129,6 +129,7 @@ static void tell(struct sp_supervisor *s, enum sp_limit limit)
     struct sp_buffer key;
     char message[256];
     const char *name = sp_limit_name(limit);
+    w->told[limit] = true;
     tell_event(s, limit);
     sp_limits_sentence(w, limit, message, sizeof message);
     sp_buffer_init(&members, 8192);
@@ -170,7 +171,7 @@ void sp_limits_reach(struct sp_supervisor *s, enum sp_limit limit, uint64_t meas
     w->reached[limit] = true;
     w->by_claim[limit] = claim;
     if (s->phase >= SP_PHASE_RUNNING)
-        tell(s, limit);
+        tell(s, limit); /* else there is no record yet, and perhaps never will be */
 }
 
 /* ---- looking ------------------------------------------------------------------------------- */
@@ -385,6 +386,14 @@ size_t sp_limits_print(struct sp_supervisor *s, size_t size)
     return size < left ? size : (size_t)left;
 }
 
+/* Those that were reached before the record began. */
+static void tell_belated(struct sp_supervisor *s)
+{
+    for (int i = 0; i < SP_LIMIT_COUNT && s->phase >= SP_PHASE_RUNNING; i++)
+        if (s->limits.reached[i] && !s->limits.told[i])
+            tell(s, (enum sp_limit)i);
+}
+
 /* A program that came to its own end did so within its limits. */
 void sp_limits_finish(struct sp_supervisor *s)
 {
@@ -399,4 +408,5 @@ void sp_limits_finish(struct sp_supervisor *s)
         measure(w, SP_LIMIT_PROCESSES,
                 sp_cgroup_peak(&w->plan->groups[SP_CGROUP_PIDS]));
     sp_limits_keep_up(s);
+    tell_belated(s);
 }

@@ -31,6 +31,7 @@ struct sp_limit_watch {
     uint64_t
         measured[SP_LIMIT_COUNT]; /* the most that was seen; ns, bytes, or a count */
     bool reached[SP_LIMIT_COUNT];
+    bool told[SP_LIMIT_COUNT];
     bool by_claim[SP_LIMIT_COUNT]; /* only the guest says so */
     bool claimed[SP_LIMIT_COUNT];  /* an exception says so; not yet told */
     enum sp_limit ended_by;        /* SP_LIMIT_COUNT: none */

@@ -12,7 +12,8 @@
 
 #include "base/scope.h"
 
-/* Beyond this many, files are opened for each look. */
+/* Beyond this many, or a quarter of the descriptors that there may be, files are opened for each
+ * look. */
 #define HELD_MAX 256u
 /* How often the children of threads that are not their process's first are looked for. */
 #define THREADS_INTERVAL_NS 50000000u
@@ -49,6 +50,11 @@ static uint64_t gathered_here(void)
 void sp_usage_init(struct sp_usage *usage)
 {
     *usage = (struct sp_usage){.gathered_ns = gathered_here()};
+    struct rlimit files;
+    rlim_t most = getrlimit(RLIMIT_NOFILE, &files) == 0 ? files.rlim_max : 0;
+    usage->held_max = most / 4 / SP_USAGE_FILES < HELD_MAX
+                          ? (unsigned)(most / 4 / SP_USAGE_FILES)
+                          : HELD_MAX;
     usage->children = open("/proc/thread-self/children", O_RDONLY | O_CLOEXEC);
 }
 
@@ -201,7 +207,7 @@ static struct sp_usage_process *add(struct sp_usage *usage, pid_t pid)
         return NULL;
     }
     p->pid = pid;
-    p->held = usage->held < HELD_MAX;
+    p->held = usage->held < usage->held_max;
     for (int i = 0; i < SP_USAGE_FILES; i++)
         p->files[i] = p->held ? open_file(p, (enum file)i) : -1;
     usage->held += p->held;

@@ -41,7 +41,8 @@ struct sp_usage {
     struct sp_usage_process *all; /* newest first */
     struct sp_usage_process *buckets[SP_USAGE_BUCKETS];
     unsigned count;
-    unsigned held;        /* that are held by open files */
+    unsigned held; /* that are held by open files */
+    unsigned held_max;
     int children;         /* /proc/thread-self/children */
     uint64_t gathered_ns; /* what this process had gathered, at the last look */
     uint64_t debt_ns;     /* seen of processes that are gone, and not yet gathered */
