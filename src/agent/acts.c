@@ -1,10 +1,12 @@
 #include "agent/acts.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 #include "agent/agent.h"
 #include "agent/code.h"
+#include "agent/denial.h"
 #include "agent/native.h"
 
 PyObject *sp_acts_item(PyObject *args, Py_ssize_t index)
@@ -120,6 +122,25 @@ int sp_acts_program(const char *operation, PyObject *args)
     struct sp_lane_record *r = sp_record_act(SP_KIND_EXEC, operation);
     sp_acts_add_path(r, SP_FIELD_PATH, sp_acts_item(args, 0));
     return announce(SP_ACT_PROCESS, r);
+}
+
+/* libc reports a shell that cannot be started by a number, which os.system() gives back like an exit
+ * code of the command's: the program is told before. */
+int sp_acts_shell(const char *operation, PyObject *args)
+{
+    const struct sp_policy *policy = sp_agent.policy;
+    bool judged = policy && (sp_policy_fork(policy).action == SP_DENY ||
+                             sp_policy_restricts(policy, SP_LIST_PROCESS));
+    if (judged) {
+        static char answer[SP_ANSWER_BYTES];
+        struct sp_lane_record *r = sp_record_act(SP_KIND_EXEC, operation);
+        sp_record_string(r, SP_FIELD_PATH, "/bin/sh");
+        sp_record_stack(r);
+        if (sp_lane_ask(r, answer))
+            return sp_denial_permission(
+                sp_policy_fork(policy).action == SP_DENY ? EPERM : EACCES, answer);
+    }
+    return sp_acts_program(operation, args);
 }
 
 int sp_acts_process(const char *operation, PyObject *args)

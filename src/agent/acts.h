@@ -17,6 +17,7 @@ int sp_acts_database(const char *operation,
 int sp_acts_path(const char *operation, PyObject *args); /* (path, ...) */
 int sp_acts_paths(const char *operation, PyObject *args);   /* (from, to, ...) */
 int sp_acts_program(const char *operation, PyObject *args); /* (program, argv, ...) */
+int sp_acts_shell(const char *operation, PyObject *args);   /* os.system */
 int sp_acts_process(const char *operation, PyObject *args); /* ([pid, signal]) */
 int sp_acts_thread(const char *operation, PyObject *args);  /* (function, ...) */
 

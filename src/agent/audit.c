@@ -172,7 +172,7 @@ static const struct watch watches[] = {
     {"shutil.rmtree", sp_acts_path, "rmtree"},
     /* processes */
     {"subprocess.Popen", sp_acts_program, "subprocess.Popen"},
-    {"os.system", sp_acts_program, "os.system"},
+    {"os.system", sp_acts_shell, "os.system"},
     {"os.exec", sp_acts_program, "os.exec"},
     {"os.posix_spawn", sp_acts_program, "os.posix_spawn"},
     {"os.spawn", sp_acts_program, "os.spawn"},

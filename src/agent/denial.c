@@ -30,3 +30,16 @@ void sp_denial_import(const char *module, size_t module_size, const char *messag
     Py_XDECREF(name);
     Py_XDECREF(text);
 }
+
+int sp_denial_permission(int err, const char *message)
+{
+    PyObject *text =
+        PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
+    PyObject *error =
+        text ? PyObject_CallFunction(PyExc_PermissionError, "iO", err, text) : NULL;
+    if (error)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error);
+    Py_XDECREF(text);
+    return -1;
+}

@@ -8,6 +8,7 @@
 #include "agent/acts.h"
 #include "agent/agent.h"
 #include "agent/code.h"
+#include "agent/denial.h"
 
 /* The begin of _socket.socket's objects, the same in every supported version. Its Python
  * attribute would run Python code (an enum's constructor). */
@@ -57,20 +58,6 @@ static long long_of(PyObject *value)
     return overflow ? -1 : result;
 }
 
-/* PermissionError with the supervisor's sentence. */
-static int refuse(const char *message)
-{
-    PyObject *text =
-        PyUnicode_DecodeUTF8(message, (Py_ssize_t)strlen(message), "replace");
-    PyObject *error =
-        text ? PyObject_CallFunction(PyExc_PermissionError, "iO", EACCES, text) : NULL;
-    if (error)
-        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
-    Py_XDECREF(error);
-    Py_XDECREF(text);
-    return -1;
-}
-
 /* Asks where the policy denies the network; otherwise, or if it is allowed, announces. */
 static int settle(enum sp_act act, struct sp_lane_record *r, bool reaches_out)
 {
@@ -79,7 +66,7 @@ static int settle(enum sp_act act, struct sp_lane_record *r, bool reaches_out)
         sp_policy_reach(sp_agent.policy) == SP_REACH_CLOSED) {
         static char answer[SP_ANSWER_BYTES];
         if (sp_lane_ask(r, answer))
-            return refuse(answer);
+            return sp_denial_permission(EACCES, answer);
     }
     sp_lane_announce(act, r);
     return 0;

@@ -233,6 +233,13 @@ static bool find_program(void *context, const char *name, char *to, size_t size)
     return false;
 }
 
+static bool is_folder(void *context, const char *path)
+{
+    (void)context;
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 /* $HOME, else what the local file of users says: asking all services would need their libraries. */
 static void find_home(char to[PATH_MAX])
 {
@@ -282,6 +289,7 @@ int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
         .python_programs = p->programs.items,
         .canonical = canonical,
         .program = find_program,
+        .folder = is_folder,
         .context = p,
     };
     return 0;

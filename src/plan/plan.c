@@ -106,6 +106,8 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
         .listener = plan->listener,
         .tasks_notified =
             sp_limit_plan_has(&plan->limits, SP_LIMIT_PROCESSES, SP_BY_LISTENER),
+        .forks_denied = sp_policy_fork(plan->policy).action == SP_DENY &&
+                        (plan->listener || !sp_policy_observes(plan->policy)),
     };
     return sp_filter_compile(&features, &plan->filter, reterr);
 }
@@ -113,9 +115,7 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
 /* What no mechanism of this version holds is refused rather than let through. */
 static int plan_unenforced(const struct sp_policy *policy, struct sp_error *reterr)
 {
-    bool unenforced = sp_policy_restricts(policy, SP_LIST_PROCESS) ||
-                      sp_policy_fork(policy).action == SP_DENY ||
-                      sp_policy_setting(policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
+    bool unenforced = sp_policy_setting(policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
     if (!unenforced || sp_policy_observes(policy))
         return 0;
     return sp_fail(reterr, SP_E_POLICY,
@@ -159,8 +159,19 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
     bool enforced = !sp_policy_observes(policy);
     landlock.reads_judged = plan->reads_judged && enforced;
     landlock.writes_judged = plan->writes_judged && enforced;
+    sp_programs_plan(policy, &plan->programs);
+    landlock.programs_guarded = plan->programs.bounded;
     sp_landlock_compile(&landlock, &plan->guest);
     return plan_filter(plan, reterr);
+}
+
+int sp_plan_grant_programs(struct sp_plan *plan, const struct sp_places *places,
+                           const char *interpreter, struct sp_error *reterr)
+{
+    if (plan->host.landlock_abi < 1)
+        return 0;
+    return sp_programs_grant(&plan->programs, plan->policy, places, interpreter,
+                             &plan->guest, reterr);
 }
 
 struct claim {
@@ -212,7 +223,10 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
     bool scoped = sp_landlock_scoped(&plan->landlock);
     const struct claim claims[] = {
         {.section = "integrity", .listener = true, .filter = true, .landlock = true},
-        {.section = "process", .listener = true, .filter = true, .landlock = scoped},
+        {.section = "process",
+         .listener = true,
+         .filter = true,
+         .landlock = scoped || plan->programs.bounded},
         {.section = net ? "network" : NULL,
          .listener = true,
          .filter = true,

@@ -11,6 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "plan/limit_plan.h"
+#include "plan/programs.h"
 #include "policy/bind.h"
 #include "policy/policy.h"
 #include "ring/ring.h"
@@ -58,6 +59,7 @@ struct sp_plan {
     size_t own_count;
     struct sp_filter filter;
     struct sp_limit_plan limits;
+    struct sp_programs programs;
     bool listener;
     bool needs_agent;
 };
@@ -72,6 +74,11 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
  * sandpit's own files, which are in no folder that may be written unwatched. */
 int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
                   const char *const *own, size_t own_count, struct sp_error *reterr)
+    SP_MUST_CHECK;
+
+/* Grants the programs that the policy allows. To be called in the folder of the run. */
+int sp_plan_grant_programs(struct sp_plan *plan, const struct sp_places *places,
+                           const char *interpreter, struct sp_error *reterr)
     SP_MUST_CHECK;
 
 /* Who enforces and who records, as JSON objects: {"network":["listener","landlock"],...}. */

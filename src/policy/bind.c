@@ -84,13 +84,39 @@ static const char *const *python_places(const struct binding *b)
                                           : b->places->python_read;
 }
 
+/* A program that was put into PREFIX/bin may start what it keeps for itself below PREFIX. */
+static void put_helpers(struct binding *b, const char *path)
+{
+    static const char *const kept[] = {"lib/%s", "lib/%s-core", "libexec/%s",
+                                       "libexec/%s-core"};
+    const struct sp_places *places = b->places;
+    char part[SP_PATTERN_TEXT_MAX];
+    char whole[2 * SP_PATTERN_TEXT_MAX];
+    const char *name = strrchr(path, '/');
+    size_t size = name != NULL ? (size_t)(name - path) : 0;
+    bool bin = (size >= 4 && memcmp(path + size - 4, "/bin", 4) == 0) ||
+               (size >= 5 && memcmp(path + size - 5, "/sbin", 5) == 0);
+    if (!bin || b->rule->action != SP_ALLOW || places->folder == NULL ||
+        strpbrk(path, "*?[") != NULL)
+        return;
+    size -= path[size - 4] == '/' ? 3 : 4;
+    for (size_t i = 0; i < sizeof kept / sizeof *kept; i++) {
+        snprintf(part, sizeof part, kept[i], name + 1);
+        snprintf(whole, sizeof whole, "%.*s%s", (int)size, path, part);
+        if (places->folder(places->context, whole))
+            put_path(b, SP_SHAPE_PLAIN, whole);
+    }
+}
+
 static void put_program(struct binding *b, const char *name)
 {
     char path[SP_PATTERN_TEXT_MAX];
     const struct sp_places *places = b->places;
     bool found = places->program(places->context, name, path, sizeof path);
-    if (found)
+    if (found) {
         put_path(b, SP_SHAPE_PLAIN, path);
+        put_helpers(b, path);
+    }
     if (b->rule->action == SP_DENY) { /* wherever it lies */
         if (glue(b, SP_SHAPE_PLAIN, "**/", "", path) &&
             sp_pattern_escape(name, path + 3, sizeof path - 3) < sizeof path - 3)
@@ -145,6 +171,8 @@ static void bind_rule(struct binding *b)
             put(b, shape, anywhere);
     } else {
         put_path(b, shape, pattern);
+        if (list == SP_LIST_PROCESS)
+            put_helpers(b, pattern);
     }
 }
 
@@ -182,6 +210,7 @@ int sp_policy_for_agent(const struct sp_policy *policy, struct sp_policy **ret_p
 {
     struct sp_model model;
     bool seen[2] = {false, false};
+    bool programs = false;
     const struct sp_policy_rule *rules = sp_policy_rules(policy);
     sp_model_init(&model);
     sp_model_skeleton(&model, policy);
@@ -192,7 +221,11 @@ int sp_policy_for_agent(const struct sp_policy *policy, struct sp_policy **ret_p
         bool network = rules[i].list == SP_LIST_NETWORK &&
                        (!seen[rules[i].action] || rules[i].shape == SP_SHAPE_ANY);
         seen[rules[i].action] |= network;
-        if (imports || network)
+        /* Of programs, whether any are denied. */
+        bool program =
+            rules[i].list == SP_LIST_PROCESS && rules[i].action == SP_DENY && !programs;
+        programs |= program;
+        if (imports || network || program)
             sp_model_put(&model, policy, &rules[i], (enum sp_shape)rules[i].shape,
                          sp_policy_text(policy, rules[i].pattern));
     }

@@ -20,6 +20,8 @@ struct sp_places {
     bool (*canonical)(void *context, const char *path, char *to, size_t size);
     /* What a bare name means on the guest's PATH, canonical; false: nothing. */
     bool (*program)(void *context, const char *name, char *to, size_t size);
+    bool (*folder)(void *context,
+                   const char *path); /* whether it is one; NULL: none is */
     void *context;
 };
 

@@ -51,6 +51,9 @@ static void hint(const struct sp_verdict *v, const char *operation, const char *
     case SP_LIST_PROCESS:
         if (strcmp(operation, "fork") == 0)
             snprintf(to, size, "fork = true under [process] would allow it");
+        else if (strstr(target, " (deleted)") != NULL)
+            snprintf(to, size,
+                     "a program is judged by its file, and this one has none");
         else
             snprintf(to, size, "--allow-run %.200s would allow it", target);
         return;

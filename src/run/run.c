@@ -299,6 +299,9 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
                              reterr);
     if (code == 0)
         code = build_environment(run, reterr);
+    if (code == 0)
+        code = sp_plan_grant_programs(&run->plan, &run->places.places,
+                                      run->interpreter.path, reterr);
     if (code != 0)
         return code;
     snprintf(stub, sizeof stub, "%s/%s", agents, SP_STUB_NAME);
@@ -442,6 +445,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .own = {run->own, run->own_count},
         .reads_judged = run->plan.reads_judged,
         .writes_judged = run->plan.writes_judged,
+        .interpreters = {run->plan.programs.others, run->plan.programs.others_count},
+        .programs_bounded = run->plan.programs.bounded && abi >= 1,
         .resolver = run->resolver,
         .reach = run->plan.reach,
         .private_folder = run->places.places.tmp,

@@ -159,6 +159,11 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind,
         denial->operation = "import";
         return denial->verdict.action == SP_DENY;
     }
+    if (kind == SP_KIND_EXEC) {
+        char path[SP_TEXT_MAX + 1];
+        copy_text(claim, SP_FIELD_PATH, path, sizeof path);
+        return sp_exec_judge(call, path, denial, target, SP_TEXT_MAX + 1);
+    }
     char op[16];
     copy_text(claim, SP_FIELD_OP, op, sizeof op);
     denial->operation = kind == SP_KIND_BIND          ? "bind"

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/scope.h"
-#include "supervise/paths.h"
+#include "supervise/program.h"
 #include "supervise/record.h"
 #include "sys/guest.h"
 
@@ -43,11 +43,21 @@ static void argv_members(pid_t tid, uint64_t address, struct sp_buffer *members)
     sp_buffer_text(members, cut ? "],\"argv_cut\":true" : "]");
 }
 
+/* `program` NULL: it is not judged. */
 static void note_pending(struct sp_act_call *call, const char *path, uint64_t argv,
-                         bool found)
+                         bool found, const struct sp_program *program)
 {
     struct sp_pending_exec *exec = &call->process->exec;
     struct sp_place place = {0};
+    exec->unsure |=
+        (exec->waiting || exec->guarded) && exec->tid != (pid_t)call->n->pid;
+    exec->tid = (pid_t)call->n->pid;
+    if (program != NULL) {
+        exec->guarded = true;
+        exec->script = program->script;
+        exec->device = program->device;
+        exec->inode = program->inode;
+    }
     if (found) /* the announcement is kept for the next folder on PATH */
         sp_place_find(call, SP_ACT_PROCESS, NULL, &place, NULL);
     sp_buffer_clear(&exec->members);
@@ -90,11 +100,87 @@ static bool has_no_name(const struct sp_path *path)
     return path->asked[0] == '\0' || strncmp(path->text, "/proc/", 6) == 0;
 }
 
+static uint64_t hash_text(const char *text)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+    for (; *text != '\0'; text++)
+        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
+    return hash;
+}
+
+/* A search along PATH goes on after a denial, and meets one folder by several names: one attempt. */
+static bool is_search(const struct sp_act_call *call, const struct sp_path *path)
+{
+    struct sp_process *process = call->process;
+    const char *slash = strrchr(path->asked, '/');
+    uint64_t asked = hash_text(path->asked);
+    uint64_t name = hash_text(slash != NULL ? slash + 1 : path->asked);
+    if (process->denied_exec.tid == (pid_t)call->n->pid &&
+        process->denied_exec.name == name && process->denied_exec.asked != asked)
+        return true;
+    process->denied_exec.tid = (pid_t)call->n->pid;
+    process->denied_exec.name = name;
+    process->denied_exec.asked = asked;
+    return false;
+}
+
+static struct sp_answer deny_program(struct sp_act_call *call,
+                                     const struct sp_path *path, uint64_t argv,
+                                     const char *target,
+                                     const struct sp_verdict *verdict)
+{
+    struct sp_place place;
+    struct sp_buffer members;
+    if (!call->observing && is_search(call, path)) {
+        call->denied = true;
+        call->again = true;
+        return SP_REFUSE(EACCES);
+    }
+    sp_buffer_init(&members, 64u << 10);
+    sp_member_text(&members, "path", path->text);
+    argv_members((pid_t)call->n->pid, argv, &members);
+    sp_place_find(call, SP_ACT_PROCESS, NULL, &place, NULL);
+    struct sp_denial denial = {.category = "process",
+                               .operation = "exec",
+                               .target = target,
+                               .verdict = *verdict,
+                               .layer = SP_LAYER_KERNEL,
+                               .members = &members};
+    sp_record_denial(call, &denial, &place, NULL);
+    sp_place_release(&place);
+    sp_buffer_release(&members);
+    return SP_REFUSE(EACCES);
+}
+
+/* There is no object, or none that could be looked at from outside: what the kernel would say. A
+ * walk that only the guest itself can make (a link into procfs) leads to nothing that is allowed. */
+static struct sp_answer deny_unknown(struct sp_act_call *call,
+                                     const struct sp_path *path, uint64_t argv, int err)
+{
+    char name[NAME_MAX + 2];
+    char link[40];
+    if (err != EACCES)
+        return SP_REFUSE(err);
+    sp_auto_fd folder = sp_path_open_folder(call, path, name);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
+    if (!has_no_name(path) && (folder < 0 || access(link, X_OK) != 0))
+        return SP_REFUSE(err);
+    struct sp_verdict verdict = sp_policy_program(call->s->policy, "");
+    if (verdict.action == SP_ALLOW) {
+        verdict.action = SP_DENY;
+        verdict.by_rule = true;
+        snprintf(verdict.rule, sizeof verdict.rule, "process.deny");
+    }
+    return deny_program(call, path, argv, path->text, &verdict);
+}
+
 struct sp_answer sp_act_exec(struct sp_act_call *call)
 {
     struct sp_supervisor *s = call->s;
     static struct sp_path path;
+    static struct sp_program program;
     bool at = call->n->data.nr == SYS_execveat;
+    uint64_t argv = sp_act_arg(call, at ? 2 : 1);
     if (s->phase == SP_PHASE_SEALED && call->process->program) {
         s->phase = SP_PHASE_LOADING; /* our own exec of the interpreter */
         return SP_CONTINUE;
@@ -105,12 +191,46 @@ struct sp_answer sp_act_exec(struct sp_act_call *call)
                               sp_act_arg(call, at ? 1 : 0), true, &path);
     if (result != 0)
         return sp_act_unreadable(call, -result);
+    bool judged = sp_policy_restricts(s->policy, SP_LIST_PROCESS);
+    if (judged) {
+        const char *target;
+        result = sp_program_find(call, &path, &program);
+        if (result != 0)
+            return deny_unknown(call, &path, argv, -result);
+        struct sp_verdict verdict = sp_program_judge(call, &program, &target);
+        if (verdict.action == SP_DENY)
+            return deny_program(call, &path, argv, target, &verdict);
+    }
     bool found = has_no_name(&path) || access(path.text, R_OK) == 0;
     if (!found && errno == EACCES && access(path.text, X_OK) == 0)
         return deny_unreadable(call, path.text);
     /* One that is not there may be by the time that the kernel looks. */
-    note_pending(call, path.text, sp_act_arg(call, at ? 2 : 1), found);
+    note_pending(call, path.text, argv, found, judged ? &program : NULL);
     return SP_CONTINUE;
+}
+
+bool sp_exec_judge(struct sp_act_call *call, const char *asked,
+                   struct sp_denial *denial, char *target, size_t size)
+{
+    static struct sp_path path;
+    static struct sp_program program;
+    const struct sp_policy *policy = call->s->policy;
+    const char *object;
+    denial->category = "process";
+    denial->operation = "fork";
+    denial->verdict = sp_policy_fork(policy);
+    snprintf(target, size, "a new process for '%s'", asked);
+    if (denial->verdict.action == SP_DENY)
+        return true;
+    path.dirfd = AT_FDCWD;
+    snprintf(path.asked, sizeof path.asked, "%s", asked);
+    if (!sp_policy_restricts(policy, SP_LIST_PROCESS) ||
+        sp_program_find(call, &path, &program) != 0)
+        return false;
+    denial->operation = "exec";
+    denial->verdict = sp_program_judge(call, &program, &object);
+    snprintf(target, size, "%s", object);
+    return denial->verdict.action == SP_DENY;
 }
 
 void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool agent)
@@ -134,18 +254,35 @@ void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool a
     sp_trace_end(s->writer);
 }
 
-void sp_exec_check(struct sp_supervisor *s, struct sp_process *process)
+/* By the mark alone where the memory is a vfork's: it is the same for one image after another where
+ * addresses are not random. 0: it was readable, and is not any more. */
+static bool image_changed(const struct sp_process *process)
 {
-    if (!process->exec.waiting)
-        return;
-    /* By the mark alone where the memory is a vfork's: it is the same for one image after
-     * another where addresses are not random. 0: it was readable, and is not any more. */
-    bool gone = sp_guest_memory_gone(process->exec.memory);
-    sp_close_fd(&process->exec.memory);
-    if (gone || sp_guest_image(process->pid) != process->exec.mark)
-        sp_exec_confirm(s, process, false);
-    else
-        process->exec.waiting = false; /* it failed: the same image goes on */
+    return sp_guest_memory_gone(process->exec.memory) ||
+           sp_guest_image(process->pid) != process->exec.mark;
+}
+
+bool sp_exec_settle(struct sp_act_call *call)
+{
+    struct sp_process *process = call->process;
+    struct sp_pending_exec *exec = &process->exec;
+    bool agents = call->n->data.nr == SP_CALL_NR;
+    bool hello = agents && sp_act_arg(call, 0) == SP_CALL_HELLO;
+    if ((!exec->waiting && !exec->guarded) || (agents && !hello))
+        return true;
+    bool changed = image_changed(process);
+    bool right = !exec->guarded || !(changed || hello) || sp_program_verify(call);
+    /* Who asked for it is back in the same image: it failed. Any other thread says nothing. */
+    bool over = changed || (exec->tid == (pid_t)call->n->pid && !exec->unsure);
+    if (over)
+        exec->guarded = exec->unsure = false;
+    if (!over || (hello && right)) /* hello() tells of it */
+        return right;
+    if (changed || !right)
+        sp_exec_confirm(call->s, process, false);
+    exec->waiting = false;
+    sp_close_fd(&exec->memory);
+    return right;
 }
 
 static void tell_exit(struct sp_supervisor *s, struct sp_process *process, int tid,

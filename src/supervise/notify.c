@@ -1,5 +1,6 @@
 /* Receiving a notified call, finding out whose it is and who decides it, answering. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -14,6 +15,9 @@
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
+#endif
+#ifndef SYS_pidfd_send_signal
+#define SYS_pidfd_send_signal 424
 #endif
 
 struct row {
@@ -246,8 +250,11 @@ bool sp_notify(struct sp_supervisor *s)
         }
         sp_supervisor_begin(s, 0);
     }
-    if (n.data.nr != SP_CALL_NR)
-        sp_exec_check(s, call.process);
+    if (!sp_exec_settle(&call)) {
+        syscall(SYS_pidfd_send_signal, call.process->pidfd, SIGKILL, NULL, 0);
+        sp_notify_answer(s, n.id, SP_REFUSE(EPERM));
+        return true;
+    }
     struct sp_answer decided = sp_observe(&call, decider(n.data.nr));
     if (s->is->debug)
         debug(&call, &decided);

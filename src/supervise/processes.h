@@ -20,6 +20,12 @@ struct sp_lane;
 /* An exec that was let through and has not yet shown whether it succeeded. */
 struct sp_pending_exec {
     bool waiting;
+    bool guarded;    /* what comes of it is compared with what was let through */
+    bool unsure;     /* another thread's was pending when it was asked for */
+    bool script;     /* it is let through as a script's interpreter */
+    pid_t tid;       /* who asked for it */
+    uint64_t device; /* of the file that the process will be an image of */
+    uint64_t inode;
     uint64_t t_ns;
     uint64_t mark;            /* sp_guest_image() before */
     int memory;               /* sp_guest_memory() before, -1: none */
@@ -33,6 +39,12 @@ struct sp_process {
     int pidfd;
     struct sp_lane *lane; /* NULL: no agent in it */
     struct sp_pending_exec exec;
+    struct {
+        pid_t tid;
+        uint64_t asked; /* hash of the path that a search along PATH began with */
+        uint64_t name;  /* ... and of the name searched for */
+    } denied_exec;
+    bool by_env;             /* it is env, started for an allowed script */
     bool exited;             /* its exit event is written */
     bool program;            /* the first one */
     bool replaced;           /* it became another program since it was made */

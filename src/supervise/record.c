@@ -125,6 +125,16 @@ static bool speaks_of(const struct sp_claim *claim, const char *text)
                           : memcmp(text + length - size, path, size) == 0;
 }
 
+/* The lane of who made a child that has not become a program of its own. */
+static struct sp_lane *makers_lane(const struct sp_act_call *call)
+{
+    const struct sp_process *process = call->process;
+    struct sp_process *parent =
+        process->replaced ? NULL
+                          : sp_processes_find(&call->s->processes, process->parent);
+    return parent != NULL ? parent->lane : NULL;
+}
+
 /* Who announced the act: the thread itself, or, for a child between vfork and exec, a thread of
  * its parent. */
 static struct sp_lane *announcing_lane(struct sp_act_call *call, enum sp_act act,
@@ -133,10 +143,8 @@ static struct sp_lane *announcing_lane(struct sp_act_call *call, enum sp_act act
     *ret_tid = (pid_t)call->n->pid;
     if (call->process->lane != NULL || act != SP_ACT_PROCESS)
         return call->process->lane;
-    struct sp_process *parent =
-        sp_processes_find(&call->s->processes, call->process->parent);
     *ret_tid = 0;
-    return parent != NULL ? parent->lane : NULL;
+    return makers_lane(call);
 }
 
 bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *text,
@@ -146,7 +154,12 @@ bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *tex
     struct sp_claim *into = ret_claim != NULL ? ret_claim : &claim;
     pid_t tid;
     struct sp_lane *lane = announcing_lane(call, act, &tid);
-    if (lane != NULL && sp_lane_act(lane, tid, act, into) && speaks_of(into, text)) {
+    bool told = lane != NULL && sp_lane_act(lane, tid, act, into);
+    if (!told && lane != NULL && act == SP_ACT_PROCESS) {
+        lane = makers_lane(call); /* a fork that runs Python before it executes */
+        told = lane != NULL && sp_lane_act(lane, 0, act, into);
+    }
+    if (told && speaks_of(into, text)) {
         sp_place_from_claim(into, ret_place);
         return true;
     }

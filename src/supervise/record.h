@@ -53,6 +53,11 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
 bool sp_stop_wanted(const struct sp_supervisor *s);
 void sp_stop(struct sp_supervisor *s, const char *sentence);
 
+/* exec_acts.c: whether the policy denies to start the program `asked`, in a process of its own. Fills in
+ * what of the denial depends on that; `target` is what it is about. */
+bool sp_exec_judge(struct sp_act_call *call, const char *asked,
+                   struct sp_denial *denial, char *target, size_t size);
+
 /* The verdict for what no policy allows. */
 struct sp_verdict sp_verdict_always(const struct sp_policy *policy);
 

@@ -39,39 +39,49 @@ static bool is_exec(int nr)
     return nr == SYS_execve || nr == SYS_execveat;
 }
 
-/* The thread itself; or, when a child that is still its parent's image could not become another
- * program, the thread that made it and waits to hear of it (subprocess, posix_spawn). */
-static struct hearer find_hearer(const struct sp_act_call *call)
+static void tell(const struct sp_act_call *call, const struct hearer *hearer, int err)
+{
+    if (hearer->lane != NULL)
+        sp_lane_deny(hearer->lane, hearer->tid, err, hearer->spot, call->sentence);
+}
+
+static void tell_caller(const struct sp_act_call *call, int err)
 {
     struct sp_process *process = call->process;
     struct hearer hearer = {.lane = process->lane, .tid = (pid_t)call->n->pid};
     struct sp_ring_frames layout;
     if (hearer.lane != NULL && sp_lane_frames(hearer.lane, &layout))
         hearer.spot = sp_frames_spot(&layout, process->pid, hearer.tid);
-    if (hearer.lane != NULL || !is_exec(call->n->data.nr) || process->replaced)
-        return hearer;
-    struct sp_process *parent = sp_processes_find(&call->s->processes, process->parent);
-    if (parent == NULL || parent->lane == NULL)
-        return hearer;
-    hearer.tid = sp_tree_maker(parent->pid, process->pid);
+    tell(call, &hearer, err);
+}
+
+/* When a child that is still its parent's image could not become another program: the thread that
+ * made it and waits to hear of it (subprocess, posix_spawn). */
+static void tell_maker(const struct sp_act_call *call, int err)
+{
+    struct sp_process *process = call->process;
+    struct sp_process *parent =
+        process->replaced ? NULL
+                          : sp_processes_find(&call->s->processes, process->parent);
+    if (!is_exec(call->n->data.nr) || parent == NULL || parent->lane == NULL)
+        return;
+    struct hearer hearer = {.tid = sp_tree_maker(parent->pid, process->pid),
+                            .spot = SP_SPOT_CHILD};
     hearer.lane = hearer.tid != 0 ? parent->lane : NULL;
-    hearer.spot = SP_SPOT_CHILD;
-    return hearer;
+    tell(call, &hearer, err);
 }
 
 void sp_sentence_settle(const struct sp_act_call *call, const struct sp_answer *answer)
 {
     int nr = call->n->data.nr;
     if (call->denied && call->sentence != NULL && answer->kind == SP_ANSWER_REFUSE) {
-        struct hearer hearer = find_hearer(call);
-        if (hearer.lane != NULL)
-            sp_lane_deny(hearer.lane, hearer.tid, (int)answer->value, hearer.spot,
-                         call->sentence);
+        tell_caller(call, (int)answer->value);
+        tell_maker(call, (int)answer->value);
         return;
     }
     /* The agent may call at any time, and a search along PATH goes on after a denial: of all its
      * errnos the denial's is the one that is told. */
-    if (call->process->lane != NULL && nr != SP_CALL_NR && !is_exec(nr))
+    if (call->process->lane != NULL && nr != SP_CALL_NR && !is_exec(nr) && !call->again)
         sp_lane_undeny(call->process->lane, (pid_t)call->n->pid);
 }
 

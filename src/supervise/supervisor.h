@@ -82,6 +82,7 @@ struct sp_act_call {
         *asked;  /* the path that it names, as it was written; NULL: none, or two */
     bool denied; /* a denial of it was recorded: that is its event */
     const char *sentence; /* which says so; valid until the next one */
+    bool again;           /* the same attempt as the call before: its sentence stays */
     bool observing;       /* decided by the policy that is only observed */
     bool observed;        /* which denied it */
 };
@@ -141,6 +142,9 @@ void sp_supervisor_fail_agent(struct sp_supervisor *s);
 /* The handlers, by family. Each decides one call. */
 struct sp_answer sp_act_agent(struct sp_act_call *call); /* agent_acts.c */
 struct sp_answer sp_act_exec(struct sp_act_call *call);  /* exec_acts.c */
+struct sp_answer sp_act_fork(struct sp_act_call *call);  /* fork_acts.c */
+/* Whether the call makes a process rather than a thread. */
+bool sp_fork_wanted(const struct sp_act_call *call);
 struct sp_answer sp_act_exit(struct sp_act_call *call);
 struct sp_answer sp_act_open(struct sp_act_call *call); /* open_acts.c */
 /* Whether the call opens, to read, what a program loader does before the program's first own
@@ -172,8 +176,10 @@ void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version);
 /* exec_acts.c: an exec that was let through has succeeded: tells of it. `agent`: it reported
  * in. Does nothing when none is pending. */
 void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool agent);
-/* If the pending exec shows that it succeeded, confirms it as one without an agent. */
-void sp_exec_check(struct sp_supervisor *s, struct sp_process *process);
+/* Looks whether the pending exec of the caller's process succeeded: tells of it, as of one without
+ * an agent unless the call reports in, and compares what it is now with what was let through. false:
+ * it is something that the policy does not allow, and must end. */
+bool sp_exec_settle(struct sp_act_call *call);
 
 /* A process has ended: the rest of its lane, its exit event if none was written. `code` < 0:
  * not known; `signal` 0: none. */

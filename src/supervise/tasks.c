@@ -85,6 +85,8 @@ struct sp_answer sp_act_task(struct sp_act_call *call)
     pid_t tid = (pid_t)call->n->pid;
     if (forbidden(call))
         return sp_act_forbidden(call);
+    if (sp_fork_wanted(call) && sp_policy_fork(s->policy).action == SP_DENY)
+        return sp_act_fork(call);
     if (!sp_limit_plan_has(w->plan, SP_LIMIT_PROCESSES, SP_BY_LISTENER))
         return SP_CONTINUE;
     if (surely_within(w, value))

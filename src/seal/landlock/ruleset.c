@@ -54,6 +54,8 @@ void sp_landlock_compile(const struct sp_landlock_features *features,
                    SP_FS_MAKE_REG | SP_FS_MAKE_SOCK | SP_FS_MAKE_FIFO | SP_FS_MAKE_SYM;
     if (features->reads_judged)
         handled |= SP_FS_READ_FILE | SP_FS_READ_DIR;
+    if (features->programs_guarded)
+        handled |= SP_FS_EXECUTE;
     ret_landlock->handled_fs = handled & known_fs(abi);
     /* Where moves are judged, they are granted with the rest of a folder's rights. */
     if (abi >= 2 && !features->writes_judged) {

@@ -33,6 +33,7 @@ struct sp_landlock_features {
     bool writes_guarded; /* files are written only where sp_landlock_grant() says */
     bool writes_judged;  /* ... and made, removed and moved */
     bool reads_judged;   /* ... and read */
+    bool programs_guarded; /* ... and executed */
 };
 
 /* Room for what a policy grants by name. */

@@ -15,6 +15,7 @@
 #define SURFACE(e) {SP_TREAT_SURFACE, e}
 #define SIGNAL {SP_TREAT_SIGNAL, EPERM}
 #define THREAD_SIGNAL {SP_TREAT_THREAD_SIGNAL, EPERM}
+#define CODE          {SP_TREAT_CODE, 0}
 #define TASK          {SP_TREAT_TASK, EAGAIN}
 
 const struct sp_call_rule sp_call_rules[] = {

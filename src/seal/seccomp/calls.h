@@ -27,8 +27,11 @@ enum sp_treatment {
     SP_TREAT_SIGNAL,
     /* ALLOW where Landlock keeps signals inside, else DECIDE(EPERM). */
     SP_TREAT_THREAD_SIGNAL,
-    /* DECIDE where new tasks are counted by the supervisor, else ALLOW. */
+    /* DECIDE where new tasks are counted by the supervisor, DENY(EPERM) where new processes
+     * are denied, else ALLOW. */
     SP_TREAT_TASK,
+    /* Notified where native code is restricted, else ALLOW. */
+    SP_TREAT_CODE,
 };
 
 /* Which calls of a number are meant: tests of register arguments, see guard.c. */
@@ -47,12 +50,14 @@ enum sp_guard {
     SP_GUARD_SETSOCKOPT, /* IP levels; makes connect and send one (TCP_FASTOPEN_CONNECT) */
     SP_GUARD_SETSOCKOPT_JUDGED, /* and what makes another socket of it (TCP_ULP) */
     SP_GUARD_CLONE,             /* namespaces, untraced or memory-sharing processes */
+    SP_GUARD_CLONE_PROCESS,     /* the same, and everything that is no thread */
     SP_GUARD_OTHER_PID,    /* first argument is a process that is not 0, the caller */
     SP_GUARD_OTHER_PRIO,   /* setpriority of anything but the caller */
     SP_GUARD_OTHER_IOPRIO, /* ioprio_set of anything but the caller */
     SP_GUARD_PRCTL,        /* an option that hides the process or its calls */
     SP_GUARD_UNSHARE,      /* more than the descriptor table, the cwd, the semaphores */
     SP_GUARD_PERSONALITY,  /* changes it: neither a query nor the default */
+    SP_GUARD_EXECUTABLE,   /* memory that can be executed (PROT_EXEC) */
     SP_GUARD_LISTENER,     /* a seccomp filter with a listener */
     SP_GUARD_COUNT,
 };

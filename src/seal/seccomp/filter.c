@@ -72,7 +72,13 @@ static uint32_t action_of(const struct sp_call_treatment *t,
     case SP_TREAT_THREAD_SIGNAL:
         return features->signals_scoped ? ACTION_ALLOW : decide;
     case SP_TREAT_TASK:
-        return features->tasks_notified ? decide : ACTION_ALLOW;
+        if (features->forks_denied && !features->listener)
+            return ACTION_ERRNO + EPERM;
+        return features->tasks_notified || features->forks_denied ? decide
+                                                                  : ACTION_ALLOW;
+    case SP_TREAT_CODE:
+        return features->code_notified && features->listener ? ACTION_NOTIFY
+                                                             : ACTION_ALLOW;
     }
     SP_BUG_ON("unknown treatment");
     return ACTION_KILL;
@@ -92,6 +98,8 @@ static enum sp_guard guard_of(const struct sp_call_rule *rule,
         return SP_GUARD_ALWAYS;
     if (rule->guard == SP_GUARD_SETSOCKOPT && features->network_judged)
         return SP_GUARD_SETSOCKOPT_JUDGED;
+    if (rule->guard == SP_GUARD_CLONE && features->forks_denied)
+        return SP_GUARD_CLONE_PROCESS;
     if (rule->guard == SP_GUARD_IOCTL && !features->devices_scoped)
         return SP_GUARD_IOCTL_UNLISTED;
     if (rule->guard == SP_GUARD_IOCTL && features->attributes_judged)

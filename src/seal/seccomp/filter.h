@@ -49,6 +49,10 @@ struct sp_filter_features {
     bool tasks_notified;
     /* Requests that set attributes of files are notified. */
     bool attributes_judged;
+    /* New processes are denied, threads are not. */
+    bool forks_denied;
+    /* Memory that can be executed is notified as it is mapped. */
+    bool code_notified;
     /* false: what would be notified only to be recorded is not; what the supervisor
      * decides or denies still is. */
     bool record;

@@ -109,6 +109,7 @@ static const struct simple {
     [SP_GUARD_OPEN] = {1, .bits = OPEN_CHANGES},
     [SP_GUARD_OPENAT] = {2, .bits = OPEN_CHANGES},
     [SP_GUARD_SENDMSG] = {2, .bits = MSG_FASTOPEN_BIT},
+    [SP_GUARD_EXECUTABLE] = {2, .bits = 4},
     [SP_GUARD_SENDMMSG] = {3, .bits = MSG_FASTOPEN_BIT},
     [SP_GUARD_OTHER_PID] = {0, .bits = UINT32_MAX},
     [SP_GUARD_UNSHARE] = {0, .bits = ~UNSHARE_HARMLESS},
@@ -209,6 +210,14 @@ static void add_clone(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
     sp_bpf_add(bpf, JSET, CLONE_VFORK_BIT | CLONE_THREAD_BIT, miss, hit);
 }
 
+/* Whatever shares memory as a thread of the process is no other process. */
+static void add_clone_process(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
+{
+    sp_bpf_load_low(bpf, 0);
+    sp_bpf_add(bpf, JSET, CLONE_FORBIDDEN, hit, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JSET, CLONE_THREAD_BIT, miss, hit);
+}
+
 /* Anything but (`which`, 0). */
 static void add_other(struct sp_bpf *bpf, uint32_t which, sp_bpf_ref hit,
                       sp_bpf_ref miss)
@@ -247,6 +256,9 @@ void sp_guard_add(struct sp_bpf *bpf, enum sp_guard guard, sp_bpf_ref hit,
         return;
     case SP_GUARD_CLONE:
         add_clone(bpf, hit, miss);
+        return;
+    case SP_GUARD_CLONE_PROCESS:
+        add_clone_process(bpf, hit, miss);
         return;
     case SP_GUARD_OTHER_PRIO: /* PRIO_PROCESS is 0, IOPRIO_WHO_PROCESS 1 */
         add_other(bpf, 0, hit, miss);

@@ -104,6 +104,8 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
         bool shares = (low[0] & 0x100) != 0 && (low[0] & (0x4000 | 0x10000)) == 0;
         return (low[0] & forbidden) != 0 || shares;
     }
+    case SP_GUARD_CLONE_PROCESS:
+        return (low[0] & (0x7e820000 | 0x00002000)) != 0 || (low[0] & 0x10000) == 0;
     case SP_GUARD_OTHER_PID:
         return low[0] != 0;
     case SP_GUARD_OTHER_PRIO:
@@ -115,6 +117,8 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
                low[0] == 35 || low[0] == 59 || low[0] == 62 || low[0] == 0x59616d61;
     case SP_GUARD_UNSHARE:
         return (low[0] & ~(uint32_t)(0x200 | 0x400 | 0x40000)) != 0;
+    case SP_GUARD_EXECUTABLE:
+        return (low[2] & 4) != 0;
     case SP_GUARD_PERSONALITY:
         return low[0] != 0 && low[0] != 0xffffffff;
     case SP_GUARD_LISTENER:
@@ -144,9 +148,14 @@ static inline uint32_t reading_treated(struct sp_call_treatment t,
             return SECCOMP_RET_ALLOW;
         break;
     case SP_TREAT_TASK:
-        if (!f->tasks_notified)
+        if (f->forks_denied && !f->listener)
+            return SECCOMP_RET_ERRNO | EPERM;
+        if (!f->tasks_notified && !f->forks_denied)
             return SECCOMP_RET_ALLOW;
         break;
+    case SP_TREAT_CODE:
+        return f->code_notified && f->listener ? SECCOMP_RET_USER_NOTIF
+                                               : SECCOMP_RET_ALLOW;
     case SP_TREAT_SURFACE:
         if (f->trace_only)
             return SECCOMP_RET_ALLOW;
@@ -197,9 +206,11 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
     bool sends = row->guard == SP_GUARD_SENDMSG || row->guard == SP_GUARD_SENDMMSG;
     bool tasks = row->guard == SP_GUARD_CLONE && f->tasks_notified;
     bool every = tasks || (opens && f->reads_notified) || (sends && f->network_judged);
-    enum sp_guard guard = row->guard == SP_GUARD_SETSOCKOPT && f->network_judged
-                              ? SP_GUARD_SETSOCKOPT_JUDGED
-                              : (enum sp_guard)row->guard;
+    enum sp_guard guard = (enum sp_guard)row->guard;
+    if (guard == SP_GUARD_SETSOCKOPT && f->network_judged)
+        guard = SP_GUARD_SETSOCKOPT_JUDGED;
+    if (guard == SP_GUARD_CLONE && f->forks_denied)
+        guard = SP_GUARD_CLONE_PROCESS;
     if (!every && !reading_meant(guard, data->args, f->devices_scoped))
         return SECCOMP_RET_ALLOW;
     return reading_treated(f->network_denied ? row->network_denied : row->network_open,
@@ -207,7 +218,7 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
 }
 
 /* The combination of features with this number; all of them are tried. */
-#define READING_FEATURES 512u
+#define READING_FEATURES 2048u
 static inline struct sp_filter_features reading_features(unsigned number)
 {
     return (struct sp_filter_features){
@@ -219,6 +230,8 @@ static inline struct sp_filter_features reading_features(unsigned number)
         .record = number & 32,
         .listener = number & 64,
         .tasks_notified = number & 256,
+        .forks_denied = number & 512,
+        .code_notified = number & 1024,
         .arch = number & 128 ? SP_ARCH_AARCH64 : SP_ARCH_X86_64,
         .network_judged = (number & 257) == 257,
     };

@@ -309,7 +309,7 @@ static void run_all_filters(const void *argument)
 {
     (void)argument;
     confined_drop();
-    for (unsigned number = 0; number < 128; number++) {
+    for (unsigned number = 0; number < 512; number++) {
         struct sp_filter_features features = {
             .network_denied = number & 1,
             .trace_only = number & 2,
@@ -319,6 +319,8 @@ static void run_all_filters(const void *argument)
             .record = number & 32,
             .tasks_notified = number & 64,
             .network_judged = (number & 65) == 65,
+            .forks_denied = number & 128,
+            .code_notified = number & 256,
             .listener = true,
         };
         struct sp_filter filter;
