@@ -1,7 +1,6 @@
 #include "plan/limit_plan.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +8,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "sys/host.h"
 #include "sys/usage.h"
 
@@ -217,8 +215,7 @@ int sp_limit_plan_make(const struct sp_limits *asked, const struct sp_limit_host
         ret_plan->groups[i] = SP_CGROUP_NONE;
     m.forced = (struct sp_host){.cgroup_writable = true, .user_namespaces = true};
     sp_host_lower(&m.forced, getenv("SANDPIT_FORCE"));
-    snprintf(m.name, sizeof m.name, "sandpit-%d-%" PRIx64, (int)getpid(),
-             sp_clock_ns());
+    sp_cgroup_name(m.name, sizeof m.name);
     plan_memory(&m);
     plan_processes(&m);
     plan_cpu(&m);

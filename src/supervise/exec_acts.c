@@ -360,6 +360,7 @@ void sp_process_ended(struct sp_supervisor *s, struct sp_process *process, int c
 struct sp_answer sp_act_exit(struct sp_act_call *call)
 {
     struct sp_process *process = call->process;
+    sp_limits_exiting(call->s, process->pid);
     if (call->s->phase < SP_PHASE_RUNNING)
         return SP_CONTINUE;
     flush_lookups(call->s, process->pid);

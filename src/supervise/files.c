@@ -34,6 +34,7 @@ void sp_files_release(struct sp_files *files)
 {
     free(files->items);
     sp_buffer_release(&files->texts);
+    sp_spill_release(&files->spill);
     *files = (struct sp_files){0};
 }
 
@@ -83,6 +84,7 @@ void sp_files_note(struct sp_files *files, const char *path)
     sp_buffer_append(&files->texts, path, strlen(path) + 1);
     if (files->texts.failed || !make_room(files)) {
         files->missed++;
+        sp_spill_note(&files->spill, path, hash);
         return;
     }
     struct sp_file_note note = {.hash = hash, .path = (uint32_t)offset};
@@ -108,7 +110,7 @@ static enum place place_of(const char *path)
 
 void sp_files_grown(struct sp_files *files, uint64_t *ret_bytes, uint64_t *ret_memory)
 {
-    *ret_bytes = 0;
+    *ret_bytes = sp_spill_grown(&files->spill);
     *ret_memory = 0;
     for (uint32_t i = 0; i < files->count; i++) {
         struct sp_file_note *note = &files->items[i];

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "supervise/spill.h"
 
 #define SP_FILES_MAX   4096u
 #define SP_FILES_BYTES (512u << 10) /* of their paths together */
@@ -34,6 +35,7 @@ struct sp_files {
     uint32_t room;
     uint64_t missed; /* paths that found no room */
     struct sp_buffer texts;
+    struct sp_spill spill;
 };
 
 void sp_files_init(struct sp_files *files);

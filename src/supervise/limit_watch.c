@@ -215,6 +215,12 @@ void sp_limits_process(struct sp_supervisor *s, pid_t pid)
         sp_usage_note(&s->limits.usage, pid);
 }
 
+void sp_limits_exiting(struct sp_supervisor *s, pid_t pid)
+{
+    if (samples(&s->limits, SP_LIMIT_CPU))
+        sp_usage_see(&s->limits.usage, pid);
+}
+
 /* How long it takes at least until `used` has become `value`, at so much a nanosecond on each
  * processor. */
 static uint64_t time_to(uint64_t used, uint64_t value, uint64_t speed)

@@ -76,6 +76,9 @@ void sp_limits_keep_up(struct sp_supervisor *s);
 /* A process was met. */
 void sp_limits_process(struct sp_supervisor *s, pid_t pid);
 
+/* A process is about to end: what it used counts, though nobody may ever gather it. */
+void sp_limits_exiting(struct sp_supervisor *s, pid_t pid);
+
 /* So many bytes were printed; how many of them are within the limit. */
 size_t sp_limits_print(struct sp_supervisor *s, size_t size);
 

@@ -1,16 +1,23 @@
 #include "sys/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/scope.h"
+
+#define PREFIX      "sandpit-"
+#define SWEEP_AGE_S 60
 
 static const char *const controller_names[] = {"memory", "pids"};
 
@@ -125,6 +132,33 @@ void sp_cgroup_remove(const struct sp_cgroup *group)
         (void)rmdir(group->folder);
 }
 
+/* Groups of runs whose keeper was killed, and whose supervisor may not remove them. Nobody is in
+ * them, or they stay; one that was just made may yet be entered. */
+static void sweep(const char *parent)
+{
+    char path[SP_CGROUP_PATH_MAX];
+    DIR *folder = opendir(parent);
+    if (folder == NULL)
+        return;
+    for (struct dirent *e = readdir(folder); e != NULL; e = readdir(folder)) {
+        struct stat st;
+        pid_t keeper = (pid_t)(strncmp(e->d_name, PREFIX, strlen(PREFIX)) == 0
+                                   ? strtol(e->d_name + strlen(PREFIX), NULL, 10)
+                                   : 0);
+        int n = snprintf(path, sizeof path, "%s/%s", parent, e->d_name);
+        if (keeper > 0 && n > 0 && (size_t)n < sizeof path && stat(path, &st) == 0 &&
+            st.st_ctime + SWEEP_AGE_S < time(NULL) && kill(keeper, 0) != 0 &&
+            errno == ESRCH)
+            (void)rmdir(path);
+    }
+    closedir(folder);
+}
+
+void sp_cgroup_name(char *to, size_t size)
+{
+    snprintf(to, size, PREFIX "%d-%" PRIx64, (int)getpid(), sp_clock_ns());
+}
+
 /* Makes it in `parent`. A group of version 2 can have the controller only if its parent hands it
  * on, which one with processes in it cannot. */
 static int make_in(const char *parent, size_t mount_size, const char *name,
@@ -142,6 +176,8 @@ static int make_in(const char *parent, size_t mount_size, const char *name,
         group->folder[0] = '\0';
         return -1;
     }
+    if (made)
+        sweep(parent);
     uint64_t around = lowest_around(group, mount_size);
     *ret_value = around < value ? around : value;
     if (set_limit(group, value) && open_files(group))

@@ -9,6 +9,7 @@
 #define SP_SYS_CGROUP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -36,6 +37,9 @@ struct sp_cgroup_places {
     const char *list;  /* /proc/self/cgroup */
     const char *mount; /* /sys/fs/cgroup */
 };
+
+/* A name that tells whose it is. */
+void sp_cgroup_name(char *to, size_t size);
 
 /* Makes the group `name` with that limit. -1 with errno when it cannot be had here; *ret_value
  * is the limit in force, lower when a group around ours has a lower one. */

@@ -232,6 +232,18 @@ void sp_usage_note(struct sp_usage *usage, pid_t pid)
         (void)add(usage, pid);
 }
 
+void sp_usage_see(struct sp_usage *usage, pid_t pid)
+{
+    struct sp_usage_process *p = find(usage, pid);
+    if (p == NULL)
+        p = add(usage, pid);
+    uint64_t ns = p != NULL ? own_ns(pid, p->own_ns) : 0;
+    if (p == NULL || ns <= p->own_ns)
+        return;
+    usage->cpu_ns += ns - p->own_ns;
+    p->own_ns = ns;
+}
+
 /* Adds those in a list of numbers that are not known; a list that is longer than the buffer is
  * read on. */
 static void add_listed(struct sp_usage *usage, int fd, struct balance *balance)

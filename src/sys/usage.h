@@ -59,6 +59,9 @@ void sp_usage_release(struct sp_usage *usage);
 /* A descendant that made itself known: found also where its parent is a thread. */
 void sp_usage_note(struct sp_usage *usage, pid_t pid);
 
+/* Takes the time of one that is about to end, while it is still there. */
+void sp_usage_see(struct sp_usage *usage, pid_t pid);
+
 /* Looks at all of them. `now_ns`: of sp_clock_ns(). */
 void sp_usage_look(struct sp_usage *usage, uint64_t now_ns);
 
