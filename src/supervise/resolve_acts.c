@@ -58,7 +58,6 @@ static struct sp_answer look_up(struct sp_act_call *call, const char *host,
     if (p == NULL)
         return SP_REFUSE(EAGAIN);
     snprintf(p->host, sizeof p->host, "%s", host);
-    snprintf(question->host, sizeof question->host, "%s", host);
     p->answer_at = sp_act_arg(call, 2);
     p->deadline_ns = sp_clock_ns() + PATIENCE_NS;
     resolve_members(call, host, &p->members);

@@ -78,7 +78,8 @@ RULES = [
     (None, ["loopback"], [], [V4]),
     (None, ["127.0.0.1:1"], [V4], []),
     (["::ffff:127.0.0.1"], None, [V4, "::ffff:127.0.0.1"], ["127.0.0.2"]),
-    (["localhost:P"], None, [], [V4]),  # by name, once that was looked up
+    (["localhost:P"], None, [V4], []),
+    (["nowhere.example:P"], None, [], [V4]),
 ]
 
 
