@@ -17,7 +17,6 @@
 #include "sys/guest.h"
 #include "sys/watchdog.h"
 
-#define KERNEL_RESTART 512      /* ERESTARTSYS: begin anew after the signal's handler */
 #define QUEUE_PAUSE_NS 5000000u /* nobody tells when a listener has room again */
 
 /* One try on a descriptor of ours. 0 or -errno; -EINPROGRESS, -EALREADY and, of a Unix listener
@@ -50,7 +49,7 @@ static struct sp_answer wait_on(struct sp_act_call *call, const struct sp_addres
     p->object = object;
     p->address = *to;
     p->interruptible = true;
-    p->interrupted = patience != 0 ? EINTR : KERNEL_RESTART;
+    p->interrupted = patience != 0 ? EINTR : SP_PARKED_RESTART;
     p->late = queued ? EAGAIN : EINPROGRESS;
     p->deadline_ns = patience != 0 ? sp_clock_ns() + patience : 0;
     if (queued || !sp_park_watch(call->s, p, EPOLLOUT))
@@ -123,16 +122,17 @@ static struct sp_answer connect_unix(struct sp_act_call *call, struct sp_address
 static struct sp_answer connect_judged(struct sp_act_call *call, struct sp_address *a)
 {
     pid_t tid = (pid_t)call->n->pid;
-    bool dissolves = a->family == AF_UNSPEC;
-    if (dissolves &&
-        sp_sockets_is_stand_in(&call->s->sockets, tid, sp_act_int(call, 0)))
+    bool inet = sp_address_is_inet(a);
+    /* Without a family, an association is dissolved; an address that is too short the kernel
+     * refuses, or says what else is wrong. Neither leads anywhere. */
+    bool nowhere = !inet && (a->family == AF_UNSPEC || a->family == AF_INET ||
+                             a->family == AF_INET6 || a->family == AF_UNIX);
+    if (nowhere && sp_sockets_is_stand_in(&call->s->sockets, tid, sp_act_int(call, 0)))
         return SP_RETURN(0);
-    if (!dissolves && !sp_address_is_inet(a))
-        return a->family == AF_INET || a->family == AF_INET6 || a->family == AF_UNIX
-                   ? SP_REFUSE(EINVAL)
-                   : sp_network_deny(call, SP_ACT_CONNECT, "connect", a->text, a, NULL,
-                                     EAFNOSUPPORT);
-    if (!dissolves) {
+    if (!inet && !nowhere)
+        return sp_network_deny(call, SP_ACT_CONNECT, "connect", a->text, a, NULL,
+                               EAFNOSUPPORT);
+    if (inet) {
         sp_address_settle(a);
         struct sp_verdict verdict = sp_network_judge(call, a);
         if (verdict.action == SP_DENY)
@@ -143,7 +143,7 @@ static struct sp_answer connect_judged(struct sp_act_call *call, struct sp_addre
                                  sp_act_int(call, 0));
     bool told;
     struct sp_answer answer = perform(call, a, fd, -1, &told);
-    if (!dissolves && !told)
+    if (inet && !told)
         sp_network_record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "connect", a, NULL);
     return answer;
 }

@@ -48,8 +48,6 @@ void sp_network_record(struct sp_act_call *call, enum sp_kind kind, enum sp_act 
 /* Parked calls: tried again; SP_LATER when that was too early. */
 struct sp_answer sp_connect_again(struct sp_supervisor *s, struct sp_parked *parked);
 struct sp_answer sp_send_again(struct sp_supervisor *s, struct sp_parked *parked);
-void sp_send_release(struct sp_send *send);      /* NULL accepted */
-size_t sp_send_done(const struct sp_send *send); /* bytes or messages sent so far */
 /* The resolver has something to say. false: it is gone. */
 bool sp_resolve_answered(struct sp_supervisor *s);
 /* Nobody has answered in time: answers so, and frees the place. */

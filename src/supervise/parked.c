@@ -7,14 +7,16 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "supervise/network.h"
+#include "supervise/sending.h"
 #include "sys/guest.h"
 #include "sys/listener.h"
 #include "sys/watchdog.h"
 
-/* How often threads and signals are looked at while calls wait. */
-#define LOOK_NS 50000000u
+/* How often threads and signals are looked at while calls wait: a signal that is left lying is
+ * taken by another thread in the end. */
+#define LOOK_NS 10000000u
 /* Of each look; the rest is looked at in the next ones. */
-#define LOOKS_MAX    32u
+#define LOOKS_MAX    8u
 #define PAUSE_MIN_NS 2000000u
 #define PAUSE_MAX_NS 50000000u
 

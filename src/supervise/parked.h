@@ -20,6 +20,10 @@ struct sp_answer;
 
 #define SP_PARKED_MAX 256u /* past that a call fails with EAGAIN */
 
+/* ERESTARTSYS: the kernel begins the call anew after the signal's handler, or lets it fail with
+ * EINTR, as the handler was installed. */
+#define SP_PARKED_RESTART 512
+
 enum sp_parked_kind {
     SP_PARKED_CONNECT, /* until the connection stands */
     SP_PARKED_QUEUE,   /* a Unix connection: until the listener has room */
@@ -27,7 +31,7 @@ enum sp_parked_kind {
     SP_PARKED_RESOLVE, /* until the resolver answers */
 };
 
-struct sp_send; /* send_acts.c */
+struct sp_send; /* sending.h */
 
 struct sp_parked {
     uint64_t id;     /* of the notification; 0: free */

@@ -16,7 +16,7 @@
 
 #include "base/scope.h"
 #include "supervise/network.h"
-#include "supervise/outgoing.h"
+#include "supervise/sending.h"
 #include "supervise/unix_end.h"
 #include "sys/guest.h"
 #include "sys/watchdog.h"
@@ -25,46 +25,7 @@
 #define MSG_ZEROCOPY 0x4000000
 #endif
 
-/* A datagram goes whole; of a stream so much at a time, and not more than TURN_BYTES before
- * others have their turn. */
-#define PIECE_BYTES    65536u
-#define DATAGRAM_BYTES (256u << 10)
-#define TURN_BYTES     (1u << 20)
-#define VECTOR_MAX     1024u /* the kernel's own limit for sendmmsg */
-#define KERNEL_RESTART 512   /* ERESTARTSYS */
-
-struct sp_send {
-    struct sp_outgoing message;
-    int domain;
-    int type;
-    int flags;       /* of the call, MSG_DONTWAIT added */
-    bool blocks;     /* the guest's own call would wait */
-    bool whole;      /* done with this message */
-    int object;      /* a Unix destination's node, -1: none */
-    uint64_t sent;   /* bytes of this message */
-    uint64_t vector; /* sendmmsg: where its entries lie, 0: another call */
-    unsigned entry;
-    unsigned entries;
-};
-
-void sp_send_release(struct sp_send *send)
-{
-    if (send == NULL)
-        return;
-    sp_outgoing_release(&send->message);
-    sp_close_fd(&send->object);
-    free(send);
-}
-
-size_t sp_send_done(const struct sp_send *send)
-{
-    return send->vector != 0 ? send->entry : (size_t)send->sent;
-}
-
-static bool is_stream(const struct sp_send *send)
-{
-    return send->type == SOCK_STREAM;
-}
+#define VECTOR_MAX 1024u /* the kernel's own limit for sendmmsg */
 
 /* ---- whom it goes to ------------------------------------------------------------------ */
 
@@ -103,7 +64,7 @@ static int judge(struct sp_act_call *call, int fd, struct sp_send *send)
         return 0;
     if (send->type != SOCK_DGRAM) { /* takes no notice of an address */
         m->named = false;
-        return send->domain == AF_UNIX && is_stream(send) ? -EISCONN : 0;
+        return send->domain == AF_UNIX && sp_send_is_stream(send) ? -EISCONN : 0;
     }
     if (send->domain == AF_UNIX)
         return m->name.family == AF_UNIX ? judge_unix(call, fd, send) : -EINVAL;
@@ -121,80 +82,11 @@ static int judge(struct sp_act_call *call, int fd, struct sp_send *send)
     return -EACCES;
 }
 
-/* ---- sending -------------------------------------------------------------------------- */
-
-static ssize_t send_piece(int fd, struct sp_send *send, void *data, size_t size)
-{
-    struct sp_outgoing *m = &send->message;
-    struct sockaddr_un node;
-    struct iovec part = {data, size};
-    struct msghdr header = {.msg_iov = &part,
-                            .msg_iovlen = 1,
-                            .msg_control = m->control_size > 0 ? m->control : NULL,
-                            .msg_controllen = m->control_size};
-    if (m->named) {
-        header.msg_name = &m->name.raw;
-        header.msg_namelen = m->name.size;
-    }
-    if (send->object >= 0) {
-        sp_unix_end_node(send->object, &node);
-        header.msg_name = &node;
-        header.msg_namelen = sizeof node;
-    }
-    ssize_t n = sendmsg(fd, &header, send->flags | MSG_NOSIGNAL);
-    return n < 0 ? -errno : n;
-}
-
-static int send_datagram(pid_t tid, int fd, struct sp_send *send)
-{
-    static char payload[DATAGRAM_BYTES];
-    if (send->message.left > sizeof payload)
-        return -EMSGSIZE;
-    ssize_t n = sp_outgoing_peek(tid, &send->message, payload, sizeof payload);
-    if (n >= 0)
-        n = send_piece(fd, send, payload, (size_t)n);
-    if (n < 0)
-        return (int)n;
-    send->sent = (uint64_t)n;
-    send->whole = true;
-    return 0;
-}
-
-/* 0 when all of it is gone, or so much that others are to have their turn. */
-static int send_stream(pid_t tid, int fd, struct sp_send *send)
-{
-    static char payload[PIECE_BYTES];
-    struct sp_outgoing *m = &send->message;
-    for (size_t turn = 0; turn < TURN_BYTES; turn += PIECE_BYTES) {
-        ssize_t n = sp_outgoing_peek(tid, m, payload, sizeof payload);
-        if (n >= 0)
-            n = send_piece(fd, send, payload, (size_t)n);
-        if (n < 0)
-            return (int)n;
-        sp_outgoing_drop_control(m);
-        sp_outgoing_advance(m, (size_t)n);
-        send->sent += (uint64_t)n;
-        send->whole = m->left == 0;
-        if (send->whole)
-            return 0;
-    }
-    return 0;
-}
-
 /* A broken pipe is told by a signal as well. */
 static void signal_pipe(pid_t pid, pid_t tid, const struct sp_send *send, int flags)
 {
-    if (is_stream(send) && (flags & MSG_NOSIGNAL) == 0)
+    if (sp_send_is_stream(send) && (flags & MSG_NOSIGNAL) == 0)
         syscall(SYS_tgkill, pid, tid, SIGPIPE);
-}
-
-/* As far as it goes without waiting: 0: this message is done; -EAGAIN, or another errno. */
-static int push(pid_t tid, int fd, struct sp_send *send)
-{
-    if (!is_stream(send))
-        return send_datagram(tid, fd, send);
-    int result = send_stream(tid, fd, send);
-    return result == 0 && !send->whole ? -EAGAIN : result;
 }
 
 static struct sp_answer over(pid_t pid, pid_t tid, const struct sp_send *send,
@@ -220,22 +112,13 @@ static struct sp_answer wait_on(struct sp_act_call *call, int fd, struct sp_send
     p->fd = fd;
     p->send = send;
     p->interruptible = true;
-    p->interrupted = patience != 0 ? EINTR : KERNEL_RESTART;
+    p->interrupted = patience != 0 ? EINTR : SP_PARKED_RESTART;
     p->deadline_ns = patience != 0 ? sp_clock_ns() + patience : 0;
     /* Whether a Unix peer has room for a datagram, its sender cannot wait for. */
-    if ((send->domain == AF_UNIX && !is_stream(send)) ||
+    if ((send->domain == AF_UNIX && !sp_send_is_stream(send)) ||
         !sp_park_watch(call->s, p, EPOLLOUT))
         sp_park_pause(call->s, p);
     return SP_LATER;
-}
-
-/* How much of an entry went, the guest finds beside it. */
-static int write_length(pid_t tid, const struct sp_send *send)
-{
-    unsigned length = (unsigned)send->sent;
-    uint64_t at = send->vector + send->entry * sizeof(struct mmsghdr);
-    return sp_guest_write(tid, at + offsetof(struct mmsghdr, msg_len), &length,
-                          sizeof length);
 }
 
 /* Of a vector, only the first entry is ever waited for. */
@@ -243,14 +126,15 @@ static struct sp_answer over_later(const struct sp_parked *p, int result)
 {
     if (p->send->vector == 0 || (result != 0 && p->send->sent == 0))
         return over(p->pid, p->tid, p->send, result);
-    return write_length(p->tid, p->send) == 0 ? SP_RETURN(1) : SP_REFUSE(EFAULT);
+    return sp_send_write_length(p->tid, p->send) == 0 ? SP_RETURN(1)
+                                                      : SP_REFUSE(EFAULT);
 }
 
 struct sp_answer sp_send_again(struct sp_supervisor *s, struct sp_parked *p)
 {
     uint64_t before = p->send->sent;
     bool safe = sp_watchdog_begin();
-    int result = safe ? push(p->tid, p->fd, p->send) : -EAGAIN;
+    int result = safe ? sp_send_push(p->tid, p->fd, p->send) : -EAGAIN;
     sp_watchdog_end();
     if (result == -EAGAIN) {
         if (p->send->sent == before)
@@ -319,7 +203,7 @@ static struct sp_answer send_one(struct sp_act_call *call, struct sp_send *send)
     if (result == 0)
         result = judge(call, fd, send);
     if (result == 0) {
-        result = push(tid, fd, send);
+        result = sp_send_push(tid, fd, send);
         tell(call, send);
         if (result == -EAGAIN && send->blocks)
             return wait_on(call, fd, send);
@@ -345,12 +229,12 @@ static int send_entry(struct sp_act_call *call, int fd, struct sp_send *send)
     if (result == 0)
         result = judge(call, fd, send);
     if (result == 0) {
-        result = push(tid, fd, send);
+        result = sp_send_push(tid, fd, send);
         tell(call, send);
     }
     if (result == -EAGAIN && send->sent > 0) /* a part of a stream's message */
         result = 0;
-    return result == 0 ? write_length(tid, send) : result;
+    return result == 0 ? sp_send_write_length(tid, send) : result;
 }
 
 /* Several. As the kernel does, it says how many went, and an error only when none did; it waits,
