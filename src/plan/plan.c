@@ -219,6 +219,8 @@ static void write_claims(const struct sp_plan *plan, const struct claim *claims,
 void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
 {
     bool net = plan->reach != SP_REACH_OPEN;
+    bool fs = (plan->reads_judged || plan->writes_judged) &&
+              !sp_policy_observes(plan->policy);
     bool tcp = net && plan->host.landlock_abi >= 4;
     bool scoped = sp_landlock_scoped(&plan->landlock);
     const struct claim claims[] = {
@@ -232,9 +234,7 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
          .filter = true,
          .landlock = tcp},
         {.section = net ? "imports" : NULL, .agent = true},
-        {.section = plan->reads_judged || plan->writes_judged ? "fs" : NULL,
-         .listener = true,
-         .landlock = true},
+        {.section = fs ? "fs" : NULL, .listener = true, .landlock = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);
     to->size--; /* the brace */

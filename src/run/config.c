@@ -30,7 +30,7 @@ int sp_config_build(const struct sp_plan *plan,
     sp_buffer_init(b, SP_CONFIG_BYTES);
     struct sp_ring_config config = {
         .calls = trace ? plan->calls : SP_CALLS_OFF,
-        .lookups = plan->reach != SP_REACH_OPEN,
+        .lookups = sp_policy_reach(plan->policy) != SP_REACH_OPEN,
         .trace = trace,
         .opens = plan->listener &&
                  (plan->reads_judged ||

@@ -244,6 +244,21 @@ static void tell_answered(struct sp_act_call *call, const struct sp_buffer *memb
     sp_buffer_release(&all);
 }
 
+/* It went as far as it would: whether the policy that is observed denies it. */
+static void observe_lookup(struct sp_act_call *call, const struct sp_lookup *lookup,
+                           const char *host, const struct sp_place *place,
+                           const struct sp_buffer *members)
+{
+    struct sp_denial denial = {.category = "network",
+                               .operation = "resolve",
+                               .target = host,
+                               .verdict = sp_policy_host(call->s->policy, host),
+                               .layer = SP_LAYER_KERNEL,
+                               .members = members};
+    if (lookup->tried && denial.verdict.action == SP_DENY)
+        sp_record_denial(call, &denial, place, NULL);
+}
+
 static struct sp_answer lookup_over(struct sp_act_call *call)
 {
     static struct sp_claim claim;
@@ -263,7 +278,10 @@ static struct sp_answer lookup_over(struct sp_act_call *call)
     sp_place_find(call, SP_ACT_CONNECT, NULL, &place, NULL);
     sp_buffer_init(&members, 64u << 10);
     resolve_members(lookup, host, &members);
-    if (answered) {
+    if (s->observed != NULL) {
+        observe_lookup(call, lookup, host, &place, &members);
+        answered = true;
+    } else if (answered) {
         tell_answered(call, &members, &place);
     } else {
         struct sp_denial denial = {.category = "network",

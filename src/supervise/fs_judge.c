@@ -7,6 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "supervise/observe.h"
 #include "supervise/record.h"
 #include "sys/guest.h"
 
@@ -162,6 +163,8 @@ static void record(struct sp_act_call *call, const char *operation, const char *
     struct sp_place place;
     struct sp_buffer members;
     const char *name = call->asked != NULL ? strrchr(call->asked, '/') : NULL;
+    if (call->s->phase < SP_PHASE_RUNNING && sp_observes(call, verdict))
+        return;
     if (call->s->phase <
         SP_PHASE_RUNNING) { /* a loader's search, before the record begins */
         call->denied = true;
@@ -170,7 +173,7 @@ static void record(struct sp_act_call *call, const char *operation, const char *
     sp_place_find(call, opens(call) ? SP_ACT_OPEN : SP_ACT_FILE,
                   name != NULL ? name : call->asked, &place, NULL);
     if (by_importer(operation, path, &place)) {
-        call->expected = true;
+        call->expected = !sp_observes(call, verdict);
         sp_place_release(&place);
         return;
     }

@@ -459,8 +459,9 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     if (!is->launch->listener)
         code = sp_channel_make(s, &channel, reterr);
     is->launch->channel = channel;
-    bool names = s->reach == SP_REACH_JUDGED && is->launch->listener &&
-                 sp_policy_has_hosts(s->policy);
+    const struct sp_policy *judge = s->observed != NULL ? s->observed : s->policy;
+    bool names = sp_policy_reach(judge) == SP_REACH_JUDGED && is->launch->listener &&
+                 sp_policy_has_hosts(judge);
     if (code == 0 && names)
         code = sp_resolver_start(&s->resolver, is->resolver, reterr);
     if (code == 0)

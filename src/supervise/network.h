@@ -38,6 +38,9 @@ struct sp_answer sp_network_deny(struct sp_act_call *call, enum sp_act act,
  * would. Unix sockets, whom only an enforced policy keeps account of, are left out. */
 bool sp_network_observe(struct sp_act_call *call, enum sp_act act,
                         const char *operation, const struct sp_address *address);
+/* The same of the making of a socket of another family. */
+bool sp_network_observe_socket(struct sp_act_call *call, const char *target,
+                               const struct sp_address *address);
 
 /* Tells of what was let through. `args`: "observed" where another thread can have changed it
  * since; NULL where it is what was done. */

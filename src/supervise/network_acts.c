@@ -41,15 +41,25 @@ static void record_socket(struct sp_act_call *call)
     sp_buffer_release(&members);
 }
 
+static struct sp_address describe(const struct sp_act_call *call)
+{
+    struct sp_address a = {.family = sp_act_int(call, 0)};
+    snprintf(a.text, sizeof a.text, "%s %s", sp_family_name(sp_act_int(call, 0)),
+             sp_type_name(sp_act_int(call, 1)));
+    return a;
+}
+
 static struct sp_answer deny_socket(struct sp_act_call *call, const char *operation,
                                     int err)
 {
-    char target[60];
-    snprintf(target, sizeof target, "%s %s", sp_family_name(sp_act_int(call, 0)),
-             sp_type_name(sp_act_int(call, 1)));
-    struct sp_address a = {.family = sp_act_int(call, 0)};
-    snprintf(a.text, sizeof a.text, "%s", target);
-    return sp_network_deny(call, SP_ACT_SOCKET, operation, target, &a, NULL, err);
+    struct sp_address a = describe(call);
+    return sp_network_deny(call, SP_ACT_SOCKET, operation, a.text, &a, NULL, err);
+}
+
+static bool observe_socket(struct sp_act_call *call)
+{
+    struct sp_address a = describe(call);
+    return sp_network_observe_socket(call, a.text, &a);
 }
 
 static struct sp_answer give(int fd, int type)
@@ -131,7 +141,8 @@ struct sp_answer sp_act_socket(struct sp_act_call *call)
     if (inet && (protocol == IPPROTO_MPTCP || protocol == IPPROTO_SCTP))
         return deny_socket(call, "socket", EPROTONOSUPPORT);
     if (call->s->reach == SP_REACH_OPEN) {
-        record_socket(call);
+        if (!route || !observe_socket(call))
+            record_socket(call);
         return SP_CONTINUE;
     }
     if (domain == AF_UNIX)

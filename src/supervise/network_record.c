@@ -123,7 +123,8 @@ struct sp_answer sp_network_deny(struct sp_act_call *call, enum sp_act act,
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
     denial.verdict = verdict != NULL ? *verdict : sp_policy_network(call->s->policy);
-    if (denial.verdict.action == SP_ALLOW) /* refused whatever is granted */
+    bool structural = verdict == NULL && call->s->reach == SP_REACH_OPEN;
+    if (structural || denial.verdict.action == SP_ALLOW) /* whatever is granted */
         denial.verdict = sp_verdict_always(call->s->policy);
     sp_record_denial(call, &denial, &place, NULL);
     sp_place_release(&place);
@@ -131,15 +132,38 @@ struct sp_answer sp_network_deny(struct sp_act_call *call, enum sp_act act,
     return SP_REFUSE(err);
 }
 
+/* Asking a server is what a lookup would not be let do; the rest of it is sorting what it found. */
+static void note_lookup(struct sp_act_call *call, const struct sp_address *a)
+{
+    if (a->port == DNS_PORT)
+        (void)belongs_to_lookup(call, "connect", a);
+}
+
 bool sp_network_observe(struct sp_act_call *call, enum sp_act act,
                         const char *operation, const struct sp_address *a)
 {
-    if (!call->observing || !sp_address_is_inet(a) || in_lookup(call, operation, a))
+    if (!call->observing || !sp_address_is_inet(a))
         return false;
+    if (in_lookup(call, operation, a)) {
+        note_lookup(call, a);
+        return false;
+    }
     struct sp_verdict verdict = sp_network_judge(call, a);
     if (verdict.action == SP_ALLOW)
         return false;
     (void)sp_network_deny(call, act, operation, a->text, a, &verdict, EACCES);
+    return true;
+}
+
+bool sp_network_observe_socket(struct sp_act_call *call, const char *target,
+                               const struct sp_address *a)
+{
+    if (!call->observing || in_lookup(call, "socket", a))
+        return false;
+    struct sp_verdict verdict = sp_policy_network(call->s->policy);
+    if (verdict.action == SP_ALLOW)
+        return false;
+    (void)sp_network_deny(call, SP_ACT_SOCKET, "socket", target, a, &verdict, EACCES);
     return true;
 }
 

@@ -12,6 +12,17 @@
 
 #include "supervise/supervisor.h"
 
+/* Whether the denial by `verdict`, which is not recorded as one, is only observed; then the call is
+ * decided once more. */
+static inline bool sp_observes(struct sp_act_call *call,
+                               const struct sp_verdict *verdict)
+{
+    bool observed = call->observing && verdict->by_rule;
+    call->observed |= observed;
+    call->denied |= observed;
+    return observed;
+}
+
 /* `decide` is what decides such calls; where nothing is observed it is simply called. */
 struct sp_answer sp_observe(struct sp_act_call *call,
                             struct sp_answer (*decide)(struct sp_act_call *call));

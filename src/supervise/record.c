@@ -110,19 +110,29 @@ static void place_from_frames(struct sp_act_call *call, bool announced_by_python
         sp_buffer_text(&place->stack, "]");
 }
 
-/* Whether the claim speaks of the same object: its path ends like the one asked for, or its
- * address is the one. A claim that names none is taken as it is. */
+static bool ends_alike(const char *claimed, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+    return size >= length ? memcmp(claimed + size - length, text, length) == 0
+                          : memcmp(text + length - size, claimed, size) == 0;
+}
+
+/* Whether the claim speaks of the same object: its path (or the second one, of a link for example)
+ * ends like the one asked for, or its address is the one. A claim that names none is taken as it
+ * is. */
 static bool speaks_of(const struct sp_claim *claim, const char *text)
 {
-    size_t size;
-    const char *path = sp_claim_text(claim, SP_FIELD_PATH, &size);
-    if (path == NULL)
-        path = sp_claim_text(claim, SP_FIELD_ADDRESS, &size);
-    if (path == NULL || text == NULL)
-        return true;
-    size_t length = strlen(text);
-    return size >= length ? memcmp(path + size - length, text, length) == 0
-                          : memcmp(text + length - size, path, size) == 0;
+    static const enum sp_field fields[] = {SP_FIELD_PATH, SP_FIELD_TARGET,
+                                           SP_FIELD_ADDRESS};
+    bool names = false;
+    for (size_t i = 0; text != NULL && i < sizeof fields / sizeof *fields; i++) {
+        size_t size;
+        const char *claimed = sp_claim_text(claim, fields[i], &size);
+        if (claimed != NULL && ends_alike(claimed, size, text))
+            return true;
+        names |= claimed != NULL;
+    }
+    return !names;
 }
 
 /* The lane of who made a child that has not become a program of its own. */

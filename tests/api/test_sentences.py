@@ -329,6 +329,124 @@ def test_texts_of_errnos_are_as_under_plain_python(python, folder):
     assert result.stdout_bytes == plain.stdout
 
 
+# Changes of files where the policy grants none, and reads that it denies. `out` is a folder
+# outside, with a file `old` and a folder `full`, which holds one.
+FILES = {
+    "open": 'open(out + "/new", "w")',
+    "open_binary_append": 'open(out + "/old", "ab")',
+    "os_open": 'os.open(out + "/new", os.O_CREAT | os.O_WRONLY)',
+    "io": 'io.FileIO(out + "/old", "w")',
+    "mkdir": 'os.mkdir(out + "/new")',
+    "makedirs": 'os.makedirs(out + "/new/deep")',
+    "remove": 'os.remove(out + "/old")',
+    "rmtree": 'shutil.rmtree(out + "/full")',
+    "rename": 'os.rename(out + "/old", out + "/new")',
+    "replace": 'os.replace("f", out + "/old")',
+    "move": 'shutil.move("f", out + "/new")',
+    "link": 'os.link("f", out + "/new")',
+    "symlink": 'os.symlink("f", out + "/new")',
+    "chmod": 'os.chmod(out + "/old", 0o600)',
+    "utime": 'os.utime(out + "/old")',
+    "truncate": 'os.truncate(out + "/old", 0)',
+    "copy": 'shutil.copy("f", out + "/new")',
+    "write_text": 'pathlib.Path(out, "new").write_text("x")',
+    "touch": 'pathlib.Path(out, "new").touch()',
+    "unlink": 'pathlib.Path(out, "old").unlink()',
+    "mkstemp": "tempfile.mkstemp(dir=out)",
+    "named_temporary": "tempfile.NamedTemporaryFile(dir=out)",
+    "temporary_folder": "tempfile.TemporaryDirectory(dir=out)",
+    "logging": 'logging.FileHandler(out + "/new")',
+    "zipfile": 'zipfile.ZipFile(out + "/new", "w")',
+    "stdout": 'subprocess.run(["true"], stdout=open(out + "/new", "w"))',
+    "read": 'open(out + "/full/secret").read()',
+    "read_text": 'pathlib.Path(out, "full/secret").read_text()',
+    "listdir": 'os.listdir(out + "/full/hidden")',
+    "scandir": 'list(os.scandir(out + "/full/hidden"))',
+    "pool": (
+        "multiprocessing.get_context('fork').Pool(1)"
+        ".apply(os.remove, (out + '/old',))"
+    ),
+    "executor": (
+        "concurrent.futures.ThreadPoolExecutor(1)"
+        ".submit(os.remove, out + '/old').result()"
+    ),
+}
+FILES_HEAD = """\
+import concurrent.futures, io, json, logging, multiprocessing, os, pathlib, shutil
+import subprocess, sys, tempfile, zipfile
+out = sys.argv[1]
+if not os.path.exists("f"): open("f", "w").close()
+"""
+FILES_POLICY = """
+extends = "no-network"
+[fs]
+allow_write = ["{work}", "{tmp}"]
+deny_read = ["OUT/full/secret", "OUT/full/hidden"]
+"""
+
+
+@pytest.fixture
+def out(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out")
+    (folder / "old").write_text("old")
+    (folder / "full" / "hidden").mkdir(parents=True)
+    (folder / "full" / "secret").write_text("secret")
+    return folder
+
+
+def snapshot(folder):
+    return {
+        path: (path.lstat().st_mode, path.lstat().st_mtime_ns, path.lstat().st_size)
+        for path in sorted(folder.rglob("*"))
+    }
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_exception_says_why_a_file_is_out_of_reach(python, name, folder, out):
+    program = FILES_HEAD + (
+        f"try:\n    {FILES[name]}\nexcept OSError as e:\n"
+        "    while isinstance(e, shutil.Error): e = e.args[0][0][2]\n"
+        "    print(json.dumps([e.errno, e.strerror]))\n"
+    )
+    (folder / "files.toml").write_text(FILES_POLICY.replace("OUT", str(out)))
+    before = snapshot(out)
+    result = confined(
+        python, program, folder, out, policy=folder / "files.toml"
+    )
+    assert result.exit_code == 0, result.stderr
+    assert snapshot(out) == before
+    said = json.loads(result.stdout)
+    assert said in [[errno.EACCES, one.message] for one in result.violations]
+    (told,) = [one for one in result.violations if one.message == said[1]]
+    assert "files.toml" in told.message and told.rule in told.message
+    assert told.message.endswith(f"; {told.hint}")
+    assert "--allow-" in told.hint
+    if told.line is not None:
+        assert f", {folder}/main.py:{told.line}; " in told.message
+    # Unconfined, the same program is told of nothing.
+    plain = run_plain(python, ["main.py", out], cwd=folder)
+    assert (plain.exit_code, plain.stdout) == (0, b""), plain.stderr
+
+
+def test_sqlite_has_words_of_its_own(python, folder, out):
+    program = FILES_HEAD + (
+        "import sqlite3\n"
+        "try:\n    sqlite3.connect(out + '/new').execute('create table t (x)')\n"
+        "except sqlite3.Error as e:\n    print(e)\n"
+    )
+    if not python.has("_sqlite3"):
+        pytest.skip("no sqlite3")
+    (folder / "files.toml").write_text(FILES_POLICY.replace("OUT", str(out)))
+    result = confined(
+        python, program, folder, out, policy=folder / "files.toml"
+    )
+    assert result.stdout == "unable to open database file\n"
+    assert not (out / "new").exists()
+    assert {one.target for one in result.violations} == {str(out / "new")}
+    plain = run_plain(python, ["main.py", out], cwd=folder)
+    assert (plain.exit_code, plain.stdout) == (0, b""), plain.stderr
+
+
 def test_observe_is_an_argument(python):
     code = "import ftplib\nprint('in')\n"
     options = {"policy": "no-network", "python": python.path}
