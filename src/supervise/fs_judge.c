@@ -145,16 +145,13 @@ static bool opens(const struct sp_act_call *call)
 /* Modules are looked for in every folder of sys.path, and kept compiled beside their source, as
  * far as that goes. Who asks is the guest's word: it makes a refusal less of an event, not less of
  * a refusal. */
-static bool by_importer(const char *operation, const char *path,
-                        const struct sp_place *place)
+static bool by_importer(struct sp_act_call *call, const char *operation,
+                        const char *path)
 {
-    static const char importer[] = "[\"<frozen importlib";
     const char *name = strrchr(path, '/');
     bool cache = strstr(path, "/__pycache__/") != NULL ||
                  (name != NULL && strcmp(name, "/__pycache__") == 0);
-    bool imports = place->stack.size >= sizeof importer &&
-                   strncmp(place->stack.data, importer, sizeof importer - 1) == 0;
-    return imports && (strcmp(operation, "read") == 0 || cache);
+    return (cache || strcmp(operation, "read") == 0) && sp_place_importer(call);
 }
 
 static void record(struct sp_act_call *call, const char *operation, const char *path,
@@ -170,13 +167,12 @@ static void record(struct sp_act_call *call, const char *operation, const char *
         call->denied = true;
         return;
     }
-    sp_place_find(call, opens(call) ? SP_ACT_OPEN : SP_ACT_FILE,
-                  name != NULL ? name : call->asked, &place, NULL);
-    if (by_importer(operation, path, &place)) {
+    if (by_importer(call, operation, path)) {
         call->expected = !sp_observes(call, verdict);
-        sp_place_release(&place);
         return;
     }
+    sp_place_find(call, opens(call) ? SP_ACT_OPEN : SP_ACT_FILE,
+                  name != NULL ? name : call->asked, &place, NULL);
     sp_buffer_init(&members, 64u << 10);
     sp_member_text(&members, "path", path);
     struct sp_denial denial = {.category = "fs",

@@ -110,6 +110,18 @@ static void place_from_frames(struct sp_act_call *call, bool announced_by_python
         sp_buffer_text(&place->stack, "]");
 }
 
+bool sp_place_importer(struct sp_act_call *call)
+{
+    static const char importer[] = "<frozen importlib";
+    struct sp_ring_frames layout;
+    struct sp_frame frame;
+    return call->process->lane != NULL &&
+           sp_lane_frames(call->process->lane, &layout) &&
+           sp_frames_walk(&layout, call->process->pid, (pid_t)call->n->pid, &frame,
+                          1) == 1 &&
+           strncmp(frame.file, importer, sizeof importer - 1) == 0;
+}
+
 static bool ends_alike(const char *claimed, size_t size, const char *text)
 {
     size_t length = strlen(text);

@@ -27,6 +27,9 @@ bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *tex
 void sp_place_from_claim(const struct sp_claim *claim, struct sp_place *ret_place);
 void sp_place_release(struct sp_place *place);
 
+/* Whether it is the import system that makes the call, by the thread's innermost frame (a claim). */
+bool sp_place_importer(struct sp_act_call *call);
+
 /* Adds `at`, and `origin` for native acts, to a list of members. */
 void sp_place_members(const struct sp_place *place, struct sp_buffer *members);
 
