@@ -55,6 +55,30 @@ static void tell_caller(const struct sp_act_call *call, int err)
     tell(call, &hearer, err);
 }
 
+static bool is(const char *text, size_t size, const char *word)
+{
+    return size == strlen(word) && memcmp(text, word, size) == 0;
+}
+
+/* Whether thread `tid` waits to hear how its child fared: not if it made a plain fork, whose outcome
+ * is the child's own affair. Without an announcement it is taken to wait for a child that runs no
+ * Python (and so has no lane). */
+static bool waits(struct sp_lane *lane, pid_t tid, bool runs_python)
+{
+    static struct sp_claim claim;
+    static const struct sp_lane_mark none;
+    struct sp_lane_mark now;
+    size_t size;
+    sp_lane_mark(lane, &now);
+    sp_lane_back(lane, &none); /* it was taken by now, as it may be */
+    bool announced = sp_lane_act(lane, tid, SP_ACT_PROCESS, &claim);
+    sp_lane_back(lane, &now);
+    if (!announced)
+        return !runs_python;
+    const char *op = sp_claim_text(&claim, SP_FIELD_OP, &size);
+    return op == NULL || !(is(op, size, "fork") || is(op, size, "forkpty"));
+}
+
 /* When a child that is still its parent's image could not become another program: the thread that
  * made it and waits to hear of it (subprocess, posix_spawn). */
 static void tell_maker(const struct sp_act_call *call, int err)
@@ -67,7 +91,8 @@ static void tell_maker(const struct sp_act_call *call, int err)
         return;
     struct hearer hearer = {.tid = sp_tree_maker(parent->pid, process->pid),
                             .spot = SP_SPOT_CHILD};
-    hearer.lane = hearer.tid != 0 ? parent->lane : NULL;
+    if (hearer.tid != 0 && waits(parent->lane, hearer.tid, process->lane != NULL))
+        hearer.lane = parent->lane;
     tell(call, &hearer, err);
 }
 

@@ -92,6 +92,11 @@ ATTEMPTS = {
         1,
         errno.EACCES,
     ),
+    "subprocess_preexec": (
+        'attempt(lambda: subprocess.Popen(["./secret"], preexec_fn=lambda: None))',
+        1,
+        errno.EACCES,
+    ),
     "subprocess_path": (
         'os.environ["PATH"] = os.getcwd() + ":/usr/bin"\n'
         'attempt(lambda: subprocess.run(["secret"]))',
@@ -426,6 +431,61 @@ def test_exception_says_why_a_file_is_out_of_reach(python, name, folder, out):
     # Unconfined, the same program is told of nothing.
     plain = run_plain(python, ["main.py", out], cwd=folder)
     assert (plain.exit_code, plain.stdout) == (0, b""), plain.stderr
+
+
+# New processes and programs, under a policy that grants neither or one of them.
+PROCESSES = {
+    "fork": ("no-process", "os.fork()"),
+    "process": (
+        "no-process",
+        "multiprocessing.get_context('fork').Process(target=print).start()",
+    ),
+    "subprocess": ("no-process", 'subprocess.run(["/bin/true"])'),
+    "shell": ("no-process", 'subprocess.run("true", shell=True)'),
+    "posix_spawn": (
+        "no-process",
+        'os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)',
+    ),
+    "execv": ("no-process", 'os.execv("/bin/true", ["true"])'),
+    "program": ("programs.toml", 'subprocess.run(["/bin/true"])'),
+    "program_by_name": ("programs.toml", 'subprocess.run(["true"])'),
+    "program_spawned": (
+        "programs.toml",
+        'os.waitpid(os.posix_spawn("/bin/true", ["true"], {}), 0)',
+    ),
+    "program_in_place": ("programs.toml", 'os.execvp("true", ["true"])'),
+    "popen": ("programs.toml", 'os.popen("true").read()'),
+    "asyncio": (
+        "programs.toml",
+        "asyncio.run(asyncio.create_subprocess_exec('/bin/true'))",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_exception_says_why_nothing_is_started(python, name, folder):
+    policy, act = PROCESSES[name]
+    program = (
+        "import asyncio, json, multiprocessing, os, subprocess\n"
+        f"try:\n    {act}\n"
+        "except OSError as e:\n    print(json.dumps([e.errno, e.strerror]))\n"
+    )
+    (folder / "programs.toml").write_text(
+        'extends = "trace-only"\n[process]\nallow = ["{python}"]\n'
+    )
+    if policy.endswith(".toml"):
+        policy = folder / policy
+    result = confined(python, program, folder, policy=policy)
+    assert result.exit_code == 0, result.stderr
+    number, text = json.loads(result.stdout)
+    assert number in (errno.EPERM, errno.EACCES)
+    assert text in [one.message for one in result.violations]
+    (one,) = [one for one in result.violations if one.message == text]
+    assert one.category == "process"
+    assert one.rule in text and text.endswith(f"; {one.hint}")
+    assert one.file is None or f", {folder}/main.py:{one.line}; " in text
+    plain = run_plain(python, ["main.py"], cwd=folder)
+    assert plain.exit_code == 0, plain.stderr
 
 
 def test_sqlite_has_words_of_its_own(python, folder, out):

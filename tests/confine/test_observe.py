@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -220,6 +221,46 @@ def test_bytecode_is_kept_where_that_is_only_observed(sandpit, tmp_path, tmp_pat
         assert done.returncode == 0, done.stderr
         assert (out / "__pycache__").exists() == kept
         assert sandpit.events("violation") == []
+
+
+# ---- processes --------------------------------------------------------------------------
+
+PROGRAMS = r"""
+import ctypes, os, subprocess, sys
+for i in range(2):
+    subprocess.run(["/bin/echo", "one"])
+os.system("echo two")
+print(subprocess.run(["env", "echo", "three"], capture_output=True).stdout)
+pid = os.posix_spawn("/bin/echo", ["echo", "four"], {})
+os.waitpid(pid, 0)
+if os.fork() == 0:
+    os.execv("/bin/echo", ["echo", "five"])
+os.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    "rules", ['allow = ["{python}"]', "fork = false", 'deny = ["*"]\nfork = false']
+)
+def test_programs_are_started_and_recorded(sandpit, tmp_path, rules):
+    policy = f'extends = "trace-only"\nmode = "observe"\n[process]\n{rules}\n'
+    (tmp_path / "run.toml").write_text(policy)
+    options = ("--policy", str(tmp_path / "run.toml"))
+    expected = sandpit.plain(PROGRAMS)
+    assert expected.returncode == 0, expected.stderr
+    done = sandpit.run(PROGRAMS, options=options)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert sorted(done.stdout.split()) == sorted(expected.stdout.split())
+    told = sandpit.events("violation")
+    assert {e["action"] for e in told} == {"observe"}
+    operations = {e["operation"] for e in told}
+    assert ("fork" in operations) == ("fork" in rules)
+    assert ("exec" in operations) == ("fork = false" != rules)
+    if "exec" in operations:
+        started = {os.path.basename(e["path"]) for e in sandpit.events("exec")}
+        assert {os.path.basename(e["target"]) for e in told if e["operation"] == "exec"}
+        assert {"echo", "env"} <= started
+    assert sandpit.verify() == 0
 
 
 # ---- network ----------------------------------------------------------------------------
