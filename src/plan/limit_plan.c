@@ -270,6 +270,20 @@ void sp_limit_plan_enforced_by(const struct sp_limit_plan *plan, struct sp_buffe
     write_words(means, to);
 }
 
+void sp_limit_plan_recorded_by(const struct sp_limit_plan *plan, bool agent,
+                               struct sp_buffer *to)
+{
+    unsigned means = 0;
+    for (int i = 0; i < SP_LIMIT_COUNT; i++)
+        means |= plan->means[i];
+    bool refused = (means & SP_BY_RLIMIT) != 0;
+    write_words(means & ~(unsigned)SP_BY_RLIMIT, to);
+    if (!refused || !agent)
+        return;
+    to->size--; /* the bracket */
+    sp_buffer_text(to, to->data[to->size - 1] == '[' ? "\"agent\"]" : ",\"agent\"]");
+}
+
 void sp_limit_plan_means(const struct sp_limit_plan *plan, enum sp_limit limit,
                          struct sp_buffer *to)
 {

@@ -71,6 +71,10 @@ bool sp_limit_plan_any(const struct sp_limit_plan *plan);
 
 /* The means of all limits together, as a JSON array of words. */
 void sp_limit_plan_enforced_by(const struct sp_limit_plan *plan, struct sp_buffer *to);
+/* Who notices that one was reached, likewise: what the kernel refuses by itself shows in the
+ * exception that the agent sees. */
+void sp_limit_plan_recorded_by(const struct sp_limit_plan *plan, bool agent,
+                               struct sp_buffer *to);
 /* Those of one. */
 void sp_limit_plan_means(const struct sp_limit_plan *plan, enum sp_limit limit,
                          struct sp_buffer *to);

@@ -270,6 +270,12 @@ void sp_plan_recorded_by(const struct sp_plan *plan, struct sp_buffer *to)
         {.section = "thread", .agent = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);
+    if (!sp_limit_plan_any(&plan->limits))
+        return;
+    to->size--; /* the brace */
+    sp_buffer_text(to, ",\"limit\":");
+    sp_limit_plan_recorded_by(&plan->limits, has(plan, SP_ABILITY_AGENT), to);
+    sp_buffer_text(to, "}");
 }
 
 void sp_plan_degraded(const struct sp_plan *plan, struct sp_buffer *to)

@@ -451,6 +451,14 @@ def test_what_cannot_be_held_is_refused_by_name(tmp_path):
     assert ran.result["limits"]["processes"]["by"] == []
 
 
+def test_who_holds_and_who_notices(bare):
+    ran = bare.run("pass", "--memory", "1G", "--open-files", "100", "--timeout", "9s")
+    assert ran.result["enforced_by"]["limits"] == ["timer", "rlimit", "sampling"]
+    assert ran.result["recorded_by"]["limit"] == ["timer", "sampling", "agent"]
+    (start,) = ran.events("start")
+    assert start["enforced_by"]["limits"] == ["timer", "rlimit", "sampling"]
+
+
 def test_a_full_trace_ends_nothing(caller):
     code = "for i in range(20000): exec(f'x = {i}')\nprint('all')\n"
     ran = caller.run(code, "--max-trace", "300K")
