@@ -131,10 +131,11 @@ void sp_files_grown(struct sp_files *files, uint64_t *ret_bytes, uint64_t *ret_m
     }
 }
 
-bool sp_files_reached(const struct sp_files *files, uint64_t size)
+bool sp_files_reached(const struct sp_files *files, uint64_t size, uint32_t *next,
+                      uint32_t count)
 {
-    for (uint32_t i = 0; i < files->count; i++) {
-        const struct sp_file_note *note = &files->items[i];
+    for (uint32_t i = 0; i < count && i < files->count; i++) {
+        const struct sp_file_note *note = &files->items[(*next)++ % files->count];
         struct stat st;
         if (note->size_bytes < size &&
             lstat(files->texts.data + note->path, &st) == 0 && S_ISREG(st.st_mode) &&

@@ -48,8 +48,9 @@ void sp_files_note(struct sp_files *files, const char *path);
  * What the run removed does not count. */
 void sp_files_grown(struct sp_files *files, uint64_t *ret_bytes, uint64_t *ret_memory);
 
-/* Whether a file has grown to `size` bytes. */
-bool sp_files_reached(const struct sp_files *files, uint64_t size);
+/* Whether one of the next `count` files, from *next on, has grown to `size` bytes. */
+bool sp_files_reached(const struct sp_files *files, uint64_t size, uint32_t *next,
+                      uint32_t count);
 /* Whether the path was noted and was not there then: what is there now is the run's own. */
 bool sp_files_made(const struct sp_files *files, const char *path);
 

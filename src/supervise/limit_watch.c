@@ -16,6 +16,8 @@
 /* Faster than any processor can fill memory, or a disk. */
 #define FILL_BYTES_PER_NS 10u
 #define NAMELESS_NS       100000000u
+/* Files whose size is looked at, ten times a second. */
+#define FILES_A_TIME 128u
 /* A look may take this part of the time. */
 #define SHARE_OF_TIME 20u
 
@@ -241,10 +243,14 @@ static uint64_t look_at_cpu(struct sp_supervisor *s)
 static void look_at_files(struct sp_supervisor *s, uint64_t now_ns)
 {
     struct sp_limit_watch *w = &s->limits;
-    sp_files_grown(&s->files, &w->named, &w->named_memory);
+    uint64_t from = sp_clock_ns();
+    if (now_ns >= w->named_ns) {
+        sp_files_grown(&s->files, &w->named, &w->named_memory);
+        w->named_ns = now_ns + (sp_clock_ns() - from) * SHARE_OF_TIME;
+    }
     if (now_ns < w->nameless_ns)
         return;
-    uint64_t from = sp_clock_ns();
+    from = sp_clock_ns();
     sp_usage_nameless(&w->usage, &w->nameless_memory, &w->nameless_disk);
     bool some = w->nameless_memory + w->nameless_disk > 0;
     w->nameless_ns =
@@ -371,7 +377,8 @@ void sp_limits_keep_up(struct sp_supervisor *s)
     }
     uint64_t size = value_of(w, SP_LIMIT_FILE_SIZE);
     if (size != 0 && !w->reached[SP_LIMIT_FILE_SIZE] &&
-        sp_files_reached(&s->files, size))
+        sp_files_reached(&s->files, size, &w->file_next,
+                         s->reaped ? UINT32_MAX : FILES_A_TIME))
         sp_limits_reach(s, SP_LIMIT_FILE_SIZE, size, false);
     look_at_claims(s);
     if (w->plan->asked.value[SP_LIMIT_TRACE] != 0 && sp_trace_capped(s->writer))

@@ -41,7 +41,9 @@ struct sp_limit_watch {
     uint64_t share_ns;       /* when shares of memory may be asked for again */
     uint64_t share_resident; /* the sum at that time */
     uint64_t share;
-    uint64_t nameless_ns;  /* when files without a name are looked for again */
+    uint64_t nameless_ns; /* when files without a name are looked for again */
+    uint64_t named_ns;    /* when files with names are looked at again */
+    uint32_t file_next;
     uint64_t named;        /* bytes that files with names have grown by */
     uint64_t named_memory; /* ... of files in memory */
     uint64_t nameless_memory;
