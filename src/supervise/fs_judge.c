@@ -1,6 +1,7 @@
 #include "supervise/fs_judge.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -142,16 +143,38 @@ static bool opens(const struct sp_act_call *call)
     return nr == SYS_openat;
 }
 
+/* A folder is opened, to be listed. */
+static bool lists(const struct sp_act_call *call)
+{
+    int flags = call->n->data.nr == SYS_openat ? sp_act_int(call, 2) : sp_act_int(call, 1);
+    return opens(call) && (flags & O_DIRECTORY) != 0;
+}
+
 /* Modules are looked for in every folder of sys.path, and kept compiled beside their source, as
  * far as that goes. Who asks is the guest's word: it makes a refusal less of an event, not less of
  * a refusal. */
-static bool by_importer(struct sp_act_call *call, const char *operation,
-                        const char *path)
+static bool by_importer(struct sp_act_call *call, const char *path)
 {
     const char *name = strrchr(path, '/');
     bool cache = strstr(path, "/__pycache__/") != NULL ||
                  (name != NULL && strcmp(name, "/__pycache__") == 0);
-    return (cache || strcmp(operation, "read") == 0) && sp_place_importer(call);
+    return (cache || lists(call)) && sp_place_importer(call);
+}
+
+/* The act's own event: it was refused, and nobody minds. */
+static void record_expected(struct sp_act_call *call, const char *operation,
+                            const char *path, const struct sp_place *place,
+                            struct sp_buffer *members)
+{
+    call->denied = true;
+    sp_member_text(members, "op", operation);
+    sp_member_text(members, "path", path);
+    sp_member_int(members, "errno", EACCES);
+    sp_place_members(place, members);
+    sp_record_begin(call, opens(call) ? SP_KIND_OPEN : SP_KIND_FILE);
+    sp_trace_members(call->s->writer, members->data, members->size);
+    sp_trace_bool(call->s->writer, "expected", true);
+    sp_trace_end(call->s->writer);
 }
 
 static void record(struct sp_act_call *call, const char *operation, const char *path,
@@ -167,13 +190,18 @@ static void record(struct sp_act_call *call, const char *operation, const char *
         call->denied = true;
         return;
     }
-    if (by_importer(call, operation, path)) {
-        call->expected = !sp_observes(call, verdict);
+    sp_buffer_init(&members, 64u << 10);
+    bool importer = by_importer(call, path);
+    if (importer && sp_observes(call, verdict))
         return;
-    }
     sp_place_find(call, opens(call) ? SP_ACT_OPEN : SP_ACT_FILE,
                   name != NULL ? name : call->asked, &place, NULL);
-    sp_buffer_init(&members, 64u << 10);
+    if (importer) {
+        record_expected(call, operation, path, &place, &members);
+        sp_place_release(&place);
+        sp_buffer_release(&members);
+        return;
+    }
     sp_member_text(&members, "path", path);
     struct sp_denial denial = {.category = "fs",
                                .operation = operation,

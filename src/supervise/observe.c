@@ -30,7 +30,7 @@ struct sp_answer sp_observe(struct sp_act_call *call,
     /* The second time finds what the agent announced as the first one did. */
     if (lane != NULL)
         sp_lane_back(lane, &mark);
-    call->denied = call->expected = false;
+    call->denied = false;
     call->sentence = NULL;
     return decide(call);
 }

@@ -91,8 +91,6 @@ static void record(struct sp_act_call *call, const struct sp_path *path, int fla
     sp_place_members(&place, &members);
     sp_record_begin(call, SP_KIND_OPEN);
     sp_trace_members(call->s->writer, members.data, members.size);
-    if (call->expected)
-        sp_trace_bool(call->s->writer, "expected", true);
     sp_trace_end(call->s->writer);
     sp_place_release(&place);
     sp_buffer_release(&members);
@@ -140,6 +138,8 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_path *path
 {
     const struct sp_supervision *is = s->is;
     bool whole = is->truncation_guarded || (flags & O_TRUNC) == 0;
+    if (path->dangling && wish->makes) /* what is made lies elsewhere */
+        return !is->writes_judged || s->observed != NULL;
     bool writes = !wish->writes || !(is->writes_guarded || is->writes_judged) ||
                   (whole && sp_fs_kernel_decides(s, SP_LIST_WRITE, path->text));
     bool reads = !wish->reads || !is->reads_judged || s->observed != NULL ||

@@ -114,8 +114,6 @@ static void record_change(struct sp_act_call *call, const char *op, const char *
     sp_place_members(&place, &members);
     sp_record_begin(call, SP_KIND_FILE);
     sp_trace_members(call->s->writer, members.data, members.size);
-    if (call->expected)
-        sp_trace_bool(call->s->writer, "expected", true);
     sp_trace_end(call->s->writer);
     sp_place_release(&place);
     sp_buffer_release(&members);

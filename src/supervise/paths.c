@@ -90,7 +90,7 @@ static int resolve(const struct sp_act_call *call, bool follow, bool named,
 {
     pid_t tid = (pid_t)call->n->pid;
     path->error = 0;
-    path->stray = false;
+    path->stray = path->dangling = false;
     if (path->asked[0] == '\0')
         return by_descriptor(tid, path->dirfd, named, path->text);
     sp_auto_fd fd =
@@ -98,6 +98,10 @@ static int resolve(const struct sp_act_call *call, bool follow, bool named,
     if (fd >= 0 && canonical(fd, path->text))
         return 0;
     path->error = fd < 0 ? -fd : ENAMETOOLONG;
+    if (follow && fd == -ENOENT) {
+        sp_auto_fd link = sp_guest_open_path(tid, path->dirfd, path->asked, O_NOFOLLOW);
+        path->dangling = link >= 0;
+    }
     path->stray = !by_folder(tid, path->dirfd, path->asked, path->text);
     return 0;
 }

@@ -13,9 +13,10 @@ struct sp_path {
     int dirfd;            /* the guest's number, or AT_FDCWD */
     char asked[PATH_MAX]; /* "": the descriptor itself */
     char text[PATH_MAX];  /* absolute; links are followed but for what cannot be */
-    int error;  /* why there is no object there (ENOENT ...), 0: there is one; EACCES
+    int error;     /* why there is no object there (ENOENT ...), 0: there is one; EACCES
                              also when only the guest itself can walk there */
-    bool stray; /* nor can its folder be found */
+    bool stray;    /* nor can its folder be found */
+    bool dangling; /* a link stands there that leads to nothing */
 };
 
 /* Copies the path once. `address` 0: the descriptor itself. `follow`: a symbolic link at the end

@@ -77,7 +77,6 @@ struct sp_act_call {
     struct sp_supervisor *s;
     const struct seccomp_notif *n;
     struct sp_process *process;
-    bool expected; /* it was refused, and ordinary software takes that in its stride */
     const char
         *asked;  /* the path that it names, as it was written; NULL: none, or two */
     bool denied; /* a denial of it was recorded: that is its event */

@@ -75,14 +75,21 @@ class Someone:
         return self._can(self.python, "-c", f"import {module}")
 
     def run(
-        self, code: str, *options: str, before: str = "", fails: bool = False
+        self,
+        code: str,
+        *options: str,
+        arguments: tuple[str, ...] = (),
+        before: str = "",
+        fails: bool = False,
     ) -> Ran:
-        """Run it under `trace-only`; `before` is a line of the shell that starts it."""
+        """Run it under `trace-only` unless told otherwise; `before` is a line of the shell that starts it."""
         script = self.folder / "script.py"
         script.write_text(code)
         trace = self.folder / "script.sptrace"
-        argv = [self.program, "run", "--json", "--policy", "trace-only"]
-        argv += ["--python", self.python, *options, "script.py"]
+        argv = [self.program, "run", "--json"]
+        if "--policy" not in options:
+            argv += ["--policy", "trace-only"]
+        argv += ["--python", self.python, *options, "script.py", *arguments]
         if before:
             argv = ["sh", "-c", f'{before}; exec "$@"', "sh", *argv]
         begin = time.monotonic()
