@@ -139,7 +139,7 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_path *path
     const struct sp_supervision *is = s->is;
     bool whole = is->truncation_guarded || (flags & O_TRUNC) == 0;
     if (path->dangling && wish->makes) /* what is made lies elsewhere */
-        return !is->writes_judged || s->observed != NULL;
+        return !(is->writes_guarded || is->writes_judged);
     bool writes = !wish->writes || !(is->writes_guarded || is->writes_judged) ||
                   (whole && sp_fs_kernel_decides(s, SP_LIST_WRITE, path->text));
     bool reads = !wish->reads || !is->reads_judged || s->observed != NULL ||
