@@ -259,6 +259,20 @@ static void observe_lookup(struct sp_act_call *call, const struct sp_lookup *loo
         sp_record_denial(call, &denial, place, NULL);
 }
 
+/* The name is not granted; or it is, and libc asked a server that is not. */
+static struct sp_verdict lookup_verdict(const struct sp_supervisor *s,
+                                        const struct sp_lookup *lookup,
+                                        const char *host)
+{
+    char normal[SP_HOST_BYTES];
+    struct sp_verdict verdict = {.action = SP_ALLOW};
+    if (s->reach == SP_REACH_JUDGED && sp_host_normal(host, normal))
+        verdict = sp_policy_host(s->policy, normal);
+    if (verdict.action == SP_ALLOW && lookup->judged)
+        verdict = lookup->verdict;
+    return verdict.action == SP_DENY ? verdict : sp_policy_network(s->policy);
+}
+
 static struct sp_answer lookup_over(struct sp_act_call *call)
 {
     static struct sp_claim claim;
@@ -287,7 +301,7 @@ static struct sp_answer lookup_over(struct sp_act_call *call)
         struct sp_denial denial = {.category = "network",
                                    .operation = "resolve",
                                    .target = host,
-                                   .verdict = sp_policy_network(s->policy),
+                                   .verdict = lookup_verdict(s, lookup, host),
                                    .layer = SP_LAYER_KERNEL,
                                    .members = &members};
         sp_record_denial(call, &denial, &place, NULL);

@@ -18,11 +18,8 @@ static int take(struct sp_act_call *call)
 }
 
 /* To a path as the guest would do it, so that the socket's own name is the one it asked for. */
-static int perform(struct sp_act_call *call, const struct sp_address *a)
+static int perform(struct sp_act_call *call, int fd, const struct sp_address *a)
 {
-    sp_auto_fd fd = take(call);
-    if (fd < 0)
-        return fd;
     bool path = a->family == AF_UNIX &&
                 a->size > offsetof(struct sockaddr_un, sun_path) &&
                 a->raw.un.sun_path[0] != '\0';
@@ -32,6 +29,50 @@ static int perform(struct sp_act_call *call, const struct sp_address *a)
     return bind(fd, &a->raw.sa, a->size) == 0 ? 0 : -errno;
 }
 
+/* Whether binding to any IPv6 address takes the IPv4 ones as well. */
+static bool takes_both(int fd, const struct sp_address *a)
+{
+    int only = 0;
+    socklen_t size = sizeof only;
+    return a->family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a->raw.in6.sin6_addr) &&
+           (fd < 0 || getsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &only, &size) != 0 ||
+            only == 0);
+}
+
+/* Judges what the socket `fd` (or none) is to take; true: it may not, and that is told. */
+static bool refused(struct sp_act_call *call, const char *operation, enum sp_act act,
+                    int fd, const struct sp_address *a, struct sp_answer *ret_answer)
+{
+    static struct sp_address both;
+    struct sp_verdict verdict = sp_network_judge(call, a);
+    if (verdict.action == SP_ALLOW && takes_both(fd, a)) {
+        both.raw.in = (struct sockaddr_in){.sin_family = AF_INET,
+                                           .sin_port = a->raw.in6.sin6_port};
+        sp_address_take(&both, (int)sizeof both.raw.in);
+        verdict = sp_network_judge(call, &both);
+        a = &both;
+    }
+    if (verdict.action == SP_ALLOW)
+        return false;
+    *ret_answer = sp_network_deny(call, act, operation, a->text, a, &verdict, EACCES);
+    return true;
+}
+
+static struct sp_answer bind_taken(struct sp_act_call *call, int fd,
+                                   const struct sp_address *a)
+{
+    struct sp_answer answer;
+    if (sp_address_is_inet(a)) {
+        if (refused(call, "bind", SP_ACT_CONNECT, fd, a, &answer))
+            return answer;
+    } else if (a->family != AF_UNIX) {
+        return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
+    }
+    int result = fd >= 0 ? perform(call, fd, a) : fd;
+    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, NULL);
+    return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+}
+
 static struct sp_answer bind_judged(struct sp_act_call *call, struct sp_address *a)
 {
     /* Of IPv4, the kernel takes an address without a family for any address. */
@@ -39,19 +80,14 @@ static struct sp_answer bind_judged(struct sp_act_call *call, struct sp_address 
         a->raw.sa.sa_family = AF_INET;
         sp_address_take(a, (int)a->size);
     }
-    if (sp_address_is_inet(a)) {
-        struct sp_verdict verdict = sp_network_judge(call, a);
-        if (verdict.action == SP_DENY)
-            return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, &verdict,
-                                   EACCES);
-    } else if (a->family != AF_UNIX) {
-        return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
+    struct sp_answer answer = SP_REFUSE(EAGAIN);
+    if (sp_watchdog_begin()) {
+        int fd = take(call);
+        answer = bind_taken(call, fd, a);
+        sp_close_fd(&fd);
     }
-    bool safe = sp_watchdog_begin();
-    int result = safe ? perform(call, a) : -EAGAIN;
     sp_watchdog_end();
-    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, NULL);
-    return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+    return answer;
 }
 
 /* The node that a Unix socket gets is a new file. In the folder that was judged, under the name
@@ -164,10 +200,10 @@ static struct sp_answer listen_judged(struct sp_act_call *call)
         return SP_REFUSE(EINVAL);
     if (a.family == AF_UNIX)
         return listen_on(call, fd, NULL);
-    struct sp_verdict verdict = sp_network_judge(call, &a);
-    if (verdict.action == SP_DENY || !sp_address_is_inet(&a))
-        return sp_network_deny(call, SP_ACT_NONE, "listen", a.text, &a, &verdict,
-                               EACCES);
+    struct sp_answer answer = SP_REFUSE(EACCES);
+    if (!sp_address_is_inet(&a) ||
+        refused(call, "listen", SP_ACT_NONE, fd, &a, &answer))
+        return answer;
     return listen_on(call, fd, &a);
 }
 

@@ -11,13 +11,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "policy/policy.h"
+
 #define SP_LOOKUPS_MAX 64u
 
 struct sp_lookup {
     pid_t tid; /* 0: free */
     pid_t pid;
     int port;
-    bool tried; /* an address was */
+    bool tried;  /* an address was */
+    bool judged; /* by `verdict`: of what was refused first */
+    struct sp_verdict verdict;
     char address[64];
 };
 

@@ -172,7 +172,7 @@ struct sp_answer sp_act_socketpair(struct sp_act_call *call)
 
 /* Options that would carry an address past its judgement: which group is joined is judged as
  * an address; routes of the sender's choice are denied. Numbers are the kernel's. */
-enum effect { HARMLESS, JOINS, ROUTES, JOINS_IN_PARTS };
+enum effect { HARMLESS, JOINS, ROUTES, JOINS_IN_PARTS, BINDS };
 
 static enum effect effect_of(int level, int option)
 {
@@ -185,6 +185,8 @@ static enum effect effect_of(int level, int option)
     }
     if (option == 20) /* IPV6_JOIN_GROUP */
         return JOINS;
+    if (option == 26) /* IPV6_V6ONLY: whether binding takes IPv4 addresses as well */
+        return BINDS;
     if (option == 57 || option == 6) /* IPV6_RTHDR, IPV6_2292PKTOPTIONS */
         return ROUTES;
     bool parts =
@@ -243,6 +245,18 @@ static struct sp_answer join(struct sp_act_call *call)
     return set_option(call, &value, (socklen_t)size);
 }
 
+/* Done by us, so that it cannot change while what is bound is judged. */
+static struct sp_answer set_number(struct sp_act_call *call)
+{
+    int value;
+    if (sp_act_int(call, 4) < (int)sizeof value)
+        return SP_REFUSE(EINVAL);
+    if (sp_guest_read((pid_t)call->n->pid, sp_act_arg(call, 3), &value, sizeof value) !=
+        0)
+        return sp_act_unreadable(call, EFAULT);
+    return set_option(call, &value, sizeof value);
+}
+
 /* Only what keeps the socket a TCP one: the kernel's own TLS. */
 static struct sp_answer layer(struct sp_act_call *call)
 {
@@ -288,6 +302,8 @@ struct sp_answer sp_act_setsockopt(struct sp_act_call *call)
     case JOINS_IN_PARTS:
         return sp_network_deny(call, SP_ACT_NONE, "setsockopt",
                                "a group with chosen sources", NULL, NULL, EACCES);
+    case BINDS:
+        return set_number(call);
     case HARMLESS:
         break;
     }

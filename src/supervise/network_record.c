@@ -81,7 +81,8 @@ static bool in_lookup(struct sp_act_call *call, const char *operation,
 }
 
 static bool belongs_to_lookup(struct sp_act_call *call, const char *operation,
-                              const struct sp_address *a)
+                              const struct sp_address *a,
+                              const struct sp_verdict *verdict)
 {
     if (!in_lookup(call, operation, a))
         return false;
@@ -89,6 +90,10 @@ static bool belongs_to_lookup(struct sp_act_call *call, const char *operation,
         sp_lookups_note(&call->s->lookups, call->process->pid, (pid_t)call->n->pid);
     if (lookup == NULL)
         return false;
+    if (!lookup->judged && verdict != NULL) {
+        lookup->judged = true;
+        lookup->verdict = *verdict;
+    }
     if (!lookup->tried && a->host[0] != '\0') {
         lookup->tried = true;
         lookup->port = a->port;
@@ -111,7 +116,7 @@ struct sp_answer sp_network_deny(struct sp_act_call *call, enum sp_act act,
 {
     struct sp_place place;
     struct sp_buffer members;
-    if (belongs_to_lookup(call, operation, a))
+    if (belongs_to_lookup(call, operation, a, verdict))
         return SP_REFUSE(err);
     sp_buffer_init(&members, 64u << 10);
     if (a != NULL)

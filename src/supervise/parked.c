@@ -127,7 +127,7 @@ static void again(struct sp_supervisor *s, struct sp_parked *parked)
 
 bool sp_parked_ready(struct sp_supervisor *s, void *about)
 {
-    for (unsigned i = 0; i < SP_PARKED_MAX; i++)
+    for (unsigned i = 0; s->parked.count > 0 && i < SP_PARKED_MAX; i++)
         if (s->parked.items[i] == about) {
             again(s, about);
             return true;

@@ -18,7 +18,7 @@
 struct sp_supervisor;
 struct sp_answer;
 
-#define SP_PARKED_MAX 256u /* past that a call fails with EAGAIN */
+#define SP_PARKED_MAX 1024u /* past that a call fails with EAGAIN */
 
 /* ERESTARTSYS: the kernel begins the call anew after the signal's handler, or lets it fail with
  * EINTR, as the handler was installed. */

@@ -234,6 +234,16 @@ def test_raw_dns_is_an_address_like_any_other(run, names, sandpit, granted):
     assert [e["port"] for e in sandpit.events("violation")] == [53] * (not granted)
 
 
+def test_lookup_is_refused_with_its_server(run, names, servers, sandpit):
+    done = run(REACH, servers, "dns.other.test", "other.test", deny=[f"{SERVER}:53"])
+    assert done.stdout == "no gaierror\nyes 127.0.0.12\n", done.stderr
+    assert names.asked == []
+    (one,) = sandpit.events("violation")
+    assert (one["operation"], one["host"]) == ("resolve", "dns.other.test")
+    assert one["rule"] == f'network.deny "{SERVER}:53"'
+    assert (one["address"], one["port"]) == (SERVER, 53)
+
+
 FORMS = r"""
 import socket
 print(sorted(socket.getaddrinfo("granted.test", "http", type=socket.SOCK_STREAM)))

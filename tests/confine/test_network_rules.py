@@ -156,6 +156,8 @@ for what in sys.argv[1:]:
     type_ = socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM
     with socket.socket(family, type_) as one:
         try:
+            if kind == "only":
+                one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
             if kind != "auto":
                 one.bind((host, int(port)))
             if kind != "udp":
@@ -177,6 +179,8 @@ for what in sys.argv[1:]:
          ["tcp,127.0.0.1,0", "auto,0.0.0.0,0"]),
         (["0.0.0.0"], ["tcp,0.0.0.0,0", "auto,0.0.0.0,0"], ["tcp,127.0.0.1,0"]),
         (["*"], ["tcp,0.0.0.0,0", "auto,0.0.0.0,0", "udp,0.0.0.0,0"], []),
+        (["[::]:PORT"], ["only,::,PORT"], ["tcp,::,PORT", "only,::1,PORT"]),
+        (["[::]:PORT", "0.0.0.0:PORT"], ["tcp,::,PORT", "only,::,PORT"], ["tcp,::,0"]),
         (["unix:/nowhere"], [], ["tcp,127.0.0.1,0", "udp,127.0.0.1,0", "auto,0.0.0.0,0"]),
     ],
 )  # fmt: skip
