@@ -141,7 +141,7 @@ struct sp_answer sp_network_deny(struct sp_act_call *call, enum sp_act act,
 static void note_lookup(struct sp_act_call *call, const struct sp_address *a)
 {
     if (a->port == DNS_PORT)
-        (void)belongs_to_lookup(call, "connect", a);
+        (void)belongs_to_lookup(call, "connect", a, NULL);
 }
 
 bool sp_network_observe(struct sp_act_call *call, enum sp_act act,
