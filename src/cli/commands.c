@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cli/grant_options.h"
+#include "cli/policy.h"
 #include "cli/trace_commands.h"
 #include "ring/ring.h"
 
@@ -22,24 +24,6 @@ static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
 #define RUN(field)    offsetof(struct sp_run_options, field)
 #define DOCTOR(field) offsetof(struct sp_doctor_options, field)
 #define GC(field)     offsetof(struct sp_gc_options, field)
-
-/* What is granted or denied by name; all of them share the help of the first. */
-static const char grants_help[] = "for this run, before the policy's own rules "
-                                  "(repeatable); --deny-... denies likewise";
-#define GRANT(option, what, list, action, said, shown_not, is_path)                    \
-    {.name = option,                                                                   \
-     .type = SP_OPTION_MARKED,                                                         \
-     .argument = what,                                                                 \
-     .offset = RUN(grants),                                                            \
-     .mark = 2 * (list) + (action),                                                    \
-     .help = said,                                                                     \
-     .group = (shown_not) ? NULL : grants_help,                                        \
-     .unlisted = shown_not,                                                            \
-     .paths = is_path}
-#define ALLOW(name, what, list, said, path)                                            \
-    GRANT("allow-" name, what, list, SP_ALLOW, said, false, path)
-#define DENY(name, what, list, said, path)                                             \
-    GRANT("deny-" name, what, list, SP_DENY, said, true, path)
 
 static const struct sp_option run_options[] = {
     /* what to run */
@@ -71,18 +55,7 @@ static const struct sp_option run_options[] = {
      .argument = "POLICY",
      .offset = RUN(policy),
      .help = "a built-in policy, or a file in TOML"},
-    ALLOW("read", "PATH", SP_LIST_READ, "reading there is allowed", true),
-    ALLOW("write", "PATH", SP_LIST_WRITE, "writing there is allowed", true),
-    ALLOW("net", "HOST[:PORT]", SP_LIST_NETWORK, "connecting there is allowed", false),
-    ALLOW("run", "PROGRAM", SP_LIST_PROCESS, "it may be started", true),
-    ALLOW("import", "NAME", SP_LIST_IMPORTS, "the module may be imported", false),
-    ALLOW("env", "NAME", SP_LIST_ENV, "the variable is handed down", false),
-    DENY("read", "PATH", SP_LIST_READ, "reading there is denied", true),
-    DENY("write", "PATH", SP_LIST_WRITE, "writing there is denied", true),
-    DENY("net", "HOST[:PORT]", SP_LIST_NETWORK, "connecting there is denied", false),
-    DENY("run", "PROGRAM", SP_LIST_PROCESS, "it may not be started", true),
-    DENY("import", "NAME", SP_LIST_IMPORTS, "the module may not be imported", false),
-    DENY("env", "NAME", SP_LIST_ENV, "the variable is not handed down", false),
+    SP_GRANT_OPTIONS(RUN(grants)),
     {.name = "timeout",
      .type = SP_OPTION_DURATION,
      .argument = "TIME",
@@ -245,6 +218,73 @@ const struct sp_command sp_commands[] = {
      .options = sp_verify_table,
      .usage_status = SP_EXIT_BAD_INPUT,
      .program = "sandpit-trace"},
+    {.name = "policy",
+     .summary = "list, show, check and explain policies",
+     .usage = "COMMAND",
+     .example = "sandpit policy explain --policy default read ~/.ssh/id_rsa",
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .group = true},
+    {.name = "policy list",
+     .summary = "list the built-in policies",
+     .usage = "[options]",
+     .example = "sandpit policy list",
+     .options = sp_policy_plain_table,
+     .values_size = sizeof(struct sp_policy_options),
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_policy_list},
+    {.name = "policy show",
+     .summary = "show a policy with all that it inherits",
+     .usage = "[options] NAME|FILE",
+     .description = "Prints TOML that can be read back; behind each value stands the "
+                    "file and line\nthat it comes from.",
+     .example = "sandpit policy show default",
+     .options = sp_policy_plain_table,
+     .values_size = sizeof(struct sp_policy_options),
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_policy_show},
+    {.name = "policy check",
+     .summary = "say what is wrong with policy files",
+     .usage = "[options] FILE...",
+     .description = "All that is wrong with each file, what is odd about it, and what "
+                    "of it cannot\nbe kept on this machine. Exit code: 0, 1 when there "
+                    "are errors, 2 when a file\ncannot be read.",
+     .example = "sandpit policy check my.toml",
+     .options = sp_policy_check_table,
+     .values_size = sizeof(struct sp_policy_options),
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_policy_check},
+    {.name = "policy explain",
+     .summary = "say what a policy decides, by which rule, and why",
+     .usage = "[options] read|write PATH\n"
+              "[options] connect HOST:PORT\n"
+              "[options] resolve HOST\n"
+              "[options] run PROGRAM\n"
+              "[options] import|env|limit NAME\n"
+              "[options] fork",
+     .description = "Exit code: 0 when it is allowed, 1 when it is denied, 2 for bad "
+                    "input.",
+     .example = "sandpit policy explain --policy default read ~/.ssh/id_rsa",
+     .options = sp_policy_explain_table,
+     .values_size = sizeof(struct sp_policy_options),
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_policy_explain},
+    {.name = "policy schema",
+     .summary = "print the JSON Schema of policy files, for editors",
+     .usage = "",
+     .example = "sandpit policy schema > policy.schema.json",
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_policy_schema},
+    {.name = "policy-spec", /* what the Python package calls */
+     .summary = "read the policy of a request and say what it is",
+     .usage = "",
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .hidden = true,
+     .main = sp_cli_policy_spec},
     {.name = "doctor",
      .summary = "show what this machine can enforce and record",
      .usage = "[options]",

@@ -68,6 +68,11 @@ extern const struct sp_command sp_commands[];
 
 const struct sp_command *sp_command_find(const char *name); /* NULL: unknown */
 
+/* A command of a group ("policy show") by what stands behind the group's name; NULL: unknown. */
+const struct sp_command *sp_command_find_in(const struct sp_command *group,
+                                            const char *name);
+bool sp_command_is_in(const struct sp_command *group, const struct sp_command *command);
+
 /* One function per command; `argv` holds the `argc` arguments left after the options, and
  * argv[argc] is NULL. They return the exit code. For `run` they are the script and what
  * follows it; after -c or -m, the program's arguments only. */

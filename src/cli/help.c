@@ -81,6 +81,14 @@ static void option_line(char letter, const char *name, const char *argument,
     wrap(help, HELP_COLUMN);
 }
 
+static void group_commands(const struct sp_command *group)
+{
+    printf("\ncommands:\n");
+    for (const struct sp_command *c = sp_commands; c->name != NULL; c++)
+        if (sp_command_is_in(group, c))
+            printf("  %-12s%s\n", c->name + strlen(group->name) + 1, c->summary);
+}
+
 void sp_help_command(const struct sp_command *command)
 {
     char first[64];
@@ -92,6 +100,8 @@ void sp_help_command(const struct sp_command *command)
         putchar('\n');
         lines(command->description, "", "");
     }
+    if (command->group)
+        group_commands(command);
     printf("\noptions:\n");
     for (const struct sp_option *o = command->options;
          o != NULL && o->type != SP_OPTION_END; o++)
@@ -113,7 +123,7 @@ void sp_help_program(void)
            "forbids.\n\n"
            "commands:\n");
     for (const struct sp_command *c = sp_commands; c->name != NULL; c++)
-        if (!c->hidden)
+        if (!c->hidden && strchr(c->name, ' ') == NULL)
             printf("  %-12s%s\n", c->name, c->summary);
     printf("\noptions:\n"
            "  --version   show the version\n"
@@ -134,6 +144,8 @@ int sp_cli_help(const void *values, int argc, char **argv)
     if (command == NULL)
         return sp_cli_error(SP_EXIT_BAD_INPUT,
                             "there is no command '%s' (see sandpit --help)", argv[0]);
+    if (command->group && argc > 1 && sp_command_find_in(command, argv[1]) != NULL)
+        command = sp_command_find_in(command, argv[1]);
     if (command->program != NULL) {
         char flag[] = "--help";
         return sp_exec_beside(command, (char *[]){NULL, argv[0], flag, NULL});

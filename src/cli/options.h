@@ -77,6 +77,7 @@ struct sp_command {
     const void *defaults;            /* its initial value; NULL: zeros */
     int usage_status;                /* exit code for bad options */
     bool hidden;
+    bool group; /* the commands whose names begin with its name and a blank are in it */
     bool options_anywhere; /* options may also follow other arguments (not for `run`) */
     const char
         *program; /* another program beside ours that has this command; it reads the

@@ -5,8 +5,7 @@
 
 #include "base/json.h"
 
-/* Text without anything that could act on a terminal. */
-static void print_escaped(const char *text, FILE *to)
+void sp_print_escaped(const char *text, FILE *to)
 {
     sp_auto_buffer b;
     sp_buffer_init(&b, 4096);
@@ -27,7 +26,7 @@ static void print_escaped(const char *text, FILE *to)
 static void print_excerpt(const struct sp_problem *p, FILE *to)
 {
     fputs("    ", to);
-    print_escaped(p->excerpt, to);
+    sp_print_escaped(p->excerpt, to);
     fputs("\n    ", to);
     const char *at = p->excerpt;
     for (unsigned column = 1; column < p->column && *at != '\0'; column++) {
@@ -43,11 +42,11 @@ void sp_problems_print(const struct sp_problems *problems, FILE *to)
     unsigned kept = sp_problems_kept(problems);
     for (unsigned i = 0; i < kept; i++) {
         const struct sp_problem *p = &problems->items[i];
-        print_escaped(p->source[0] != '\0' ? p->source : "policy", to);
+        sp_print_escaped(p->source[0] != '\0' ? p->source : "policy", to);
         if (p->line > 0)
             fprintf(to, ":%u:%u", p->line, p->column);
         fprintf(to, ": %s: ", p->warning ? "warning" : "error");
-        print_escaped(p->message, to);
+        sp_print_escaped(p->message, to);
         fputc('\n', to);
         if (p->excerpt[0] != '\0')
             print_excerpt(p, to);

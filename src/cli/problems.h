@@ -10,4 +10,7 @@
  * is shown escaped. */
 void sp_problems_print(const struct sp_problems *problems, FILE *to);
 
+/* Text without anything that could act on a terminal; quotes and backslashes stay. */
+void sp_print_escaped(const char *text, FILE *to);
+
 #endif

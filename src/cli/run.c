@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/grant_options.h"
 #include "cli/problems.h"
 #include "cli/summary.h"
 #include "run/result.h"
@@ -134,19 +135,6 @@ static unsigned accepted(const struct sp_run_options *options)
     return bits;
 }
 
-/* The options of grants as rules, into `to`. */
-static size_t grants(const struct sp_run_options *options,
-                     struct sp_grant to[SP_MARKED_MAX])
-{
-    for (size_t i = 0; i < options->grants.count; i++) {
-        int mark = options->grants.items[i].mark;
-        to[i] = (struct sp_grant){.list = (enum sp_list)(mark / 2),
-                                  .action = (enum sp_action)(mark % 2),
-                                  .pattern = options->grants.items[i].text};
-    }
-    return options->grants.count;
-}
-
 int sp_cli_run(const void *values, int argc, char **argv)
 {
     const struct sp_run_options *options = values;
@@ -158,7 +146,7 @@ int sp_cli_run(const void *values, int argc, char **argv)
         .python_options_count = options->python_options.count,
         .policy = {.name = options->policy,
                    .grants = granted,
-                   .grants_count = grants(options, granted),
+                   .grants_count = sp_grants_given(&options->grants, granted),
                    .observe = options->observe},
         .problems = &problems,
         .limits = options->limits,

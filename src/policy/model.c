@@ -215,19 +215,48 @@ void sp_model_limit(struct sp_model *model, enum sp_limit limit, uint64_t value,
         (struct sp_policy_limit){.value = value, .spot = add_spot(model, where)};
 }
 
-void sp_model_digest(const struct sp_model *model, char to[static SP_DIGEST_TEXT])
+struct said {
+    unsigned char kind[3];
+    const char *text;
+};
+
+/* What one rule says, wherever it stands: 0 when two say the same. */
+static int compare_said(const void *a, const void *b)
+{
+    const struct said *x = a;
+    const struct said *y = b;
+    int order = memcmp(x->kind, y->kind, sizeof x->kind);
+    return order != 0 ? order : strcmp(x->text, y->text);
+}
+
+static void digest_rules(crypto_generichash_state *state, struct sp_model *model)
+{
+    struct said *said = malloc((model->count + 1) * sizeof *said);
+    model->failed |= said == NULL;
+    for (uint32_t i = 0; said != NULL && i < model->count; i++) {
+        const struct sp_policy_rule *rule = &model->rules[i];
+        said[i] = (struct said){{rule->first != 0, rule->list, rule->action},
+                                model->texts.data + rule->written};
+    }
+    if (said != NULL)
+        qsort(said, model->count, sizeof *said, compare_said);
+    for (uint32_t i = 0; said != NULL && i < model->count; i++) {
+        if (i > 0 && compare_said(&said[i - 1], &said[i]) == 0)
+            continue;
+        crypto_generichash_update(state, said[i].kind, sizeof said[i].kind);
+        crypto_generichash_update(state, (const void *)said[i].text,
+                                  strlen(said[i].text) + 1);
+    }
+    free(said);
+}
+
+void sp_model_digest(struct sp_model *model, char to[static SP_DIGEST_TEXT])
 {
     crypto_generichash_state state;
     unsigned char sum[DIGEST_BYTES];
     const struct sp_policy *head = &model->head;
     crypto_generichash_init(&state, NULL, 0, sizeof sum);
-    for (uint32_t i = 0; i < model->count; i++) {
-        const struct sp_policy_rule *rule = &model->rules[i];
-        const char *text = model->texts.data + rule->written;
-        const unsigned char kind[3] = {rule->list, rule->action, rule->first != 0};
-        crypto_generichash_update(&state, kind, sizeof kind);
-        crypto_generichash_update(&state, (const void *)text, strlen(text) + 1);
-    }
+    digest_rules(&state, model);
     for (int i = 0; i < SP_LIST_COUNT; i++)
         crypto_generichash_update(&state, (const void *)&head->lists[i].allow_given,
                                   sizeof head->lists[i].allow_given);

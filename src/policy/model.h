@@ -65,10 +65,10 @@ void sp_model_put(struct sp_model *model, const struct sp_policy *from,
 /* Settings, limits and lists of another policy, without its rules and their texts. */
 void sp_model_skeleton(struct sp_model *model, const struct sp_policy *policy);
 
-/* The digest of what it decides, as hex: over patterns and settings, not over where they stand, so
- * that the same policy has the same digest wherever its file lies. */
+/* The digest of what it decides, as hex: over patterns and settings, not over where or in which
+ * order they stand, so that the same policy has the same digest wherever its file lies. */
 #define SP_DIGEST_TEXT 65u
-void sp_model_digest(const struct sp_model *model, char to[static SP_DIGEST_TEXT]);
+void sp_model_digest(struct sp_model *model, char to[static SP_DIGEST_TEXT]);
 
 /* The block; the caller frees it. SP_E_POLICY when there is too much of it. */
 int sp_model_finish(struct sp_model *model, struct sp_policy **ret_policy,

@@ -113,6 +113,15 @@ static int check_start(const char *pattern, bool program, struct sp_error *reter
     if (pattern[0] == '/' || strcmp(pattern, "*") == 0 ||
         strncmp(pattern, "**", 2) == 0 || (program && name))
         return 0;
+    if (pattern[0] == '$')
+        return sp_fail(reterr, SP_E_POLICY,
+                       "variables are not looked up: write ~/ or a placeholder");
+    if (strncmp(pattern, "./", 2) == 0 && strchr(pattern + 2, '/') == NULL)
+        return sp_fail(
+            reterr, SP_E_POLICY,
+            "a path begins with / or a placeholder: {work}/%.100s is the one "
+            "below the current folder",
+            pattern + 2);
     return sp_fail(reterr, SP_E_POLICY,
                    program ? "a program is a name, as \"git\", or a path that begins "
                              "with /, ~/, {work} or another placeholder"
@@ -260,10 +269,16 @@ static bool parse_bits(const char *text, struct sp_policy_rule *rule)
     return inet_pton(AF_INET6, address, rule->address) == 1 && bits <= 128;
 }
 
-static void clear_below(struct sp_policy_rule *rule)
+/* Below its length a range has no bits of its own: "10.0.0.1/8" may be meant as the one or the
+ * other. */
+static int check_range(const struct sp_policy_rule *rule, struct sp_error *reterr)
 {
     for (unsigned bit = rule->bits; bit < 128; bit++)
-        rule->address[bit / 8] &= (uint8_t)~(0x80u >> bit % 8);
+        if ((rule->address[bit / 8] & 0x80u >> bit % 8) != 0)
+            return sp_fail(reterr, SP_E_POLICY,
+                           "the address has more bits than the range: its part below "
+                           "/LENGTH must be zero, as in 10.0.0.0/8");
+    return 0;
 }
 
 static int parse_host(char *host, struct sp_policy_rule *rule, struct sp_error *reterr)
@@ -272,6 +287,10 @@ static int parse_host(char *host, struct sp_policy_rule *rule, struct sp_error *
     if (length > 1 && host[length - 1] == '.')
         host[--length] = '\0';
     rule->shape = (uint8_t)shape_of(host);
+    if (strchr(host, '/') != NULL)
+        return sp_fail(
+            reterr, SP_E_POLICY,
+            "a range is an address and a length, as 10.0.0.0/8 or fe80::/10");
     for (char *c = host; *c != '\0'; c++) {
         if ((unsigned char)*c >= 0x80)
             return sp_fail(reterr, SP_E_POLICY,
@@ -304,16 +323,21 @@ static int parse_endpoint(const char *pattern, struct sp_policy_rule *rule, char
         n += sp_pattern_escape(plain + n, to + n, size - n);
         return n < size ? 0 : sp_fail(reterr, SP_E_POLICY, "the pattern is too long");
     }
+    if (strstr(pattern, "://") != NULL)
+        return sp_fail(reterr, SP_E_POLICY,
+                       "write the host and perhaps a port, as example.com:443, not an "
+                       "URL");
     int code = split_port(pattern, rule, to, size, reterr);
     if (code != 0)
         return code;
     if (strcasecmp(to, "loopback") == 0 || strcasecmp(to, "localhost") == 0) {
         rule->shape = SP_SHAPE_LOOPBACK;
+        snprintf(to, size, "loopback");
     } else if (strcmp(to, "*") == 0) {
         rule->shape = SP_SHAPE_ANY;
     } else if (parse_bits(to, rule)) {
         rule->shape = SP_SHAPE_ADDRESS;
-        clear_below(rule);
+        return check_range(rule, reterr);
     } else {
         memset(rule->address, 0, sizeof rule->address);
         rule->bits = 0;

@@ -55,7 +55,9 @@ static int by_place(const void *a, const void *b)
 {
     const struct sp_problem *x = a;
     const struct sp_problem *y = b;
-    return x->line != y->line       ? (x->line < y->line ? -1 : 1)
+    int order = strcmp(x->source, y->source);
+    return order != 0               ? order
+           : x->line != y->line     ? (x->line < y->line ? -1 : 1)
            : x->column != y->column ? (x->column < y->column ? -1 : 1)
                                     : 0;
 }

@@ -11,6 +11,7 @@ struct reading {
     struct sp_model *model;
     struct sp_problems *problems;
     const char *source;
+    bool extends; /* an empty list then takes away what was inherited */
 };
 
 /* A place in the text, or, of a document that had none, the way to the node. */
@@ -120,7 +121,7 @@ static void unknown_key(struct reading *r, const char *section,
                 "there is no key '%.60s'%s: it stands at the top, before "
                 "all sections",
                 node->key, in);
-    else if (other != NULL)
+    else if (nearest == NULL && other != NULL)
         problem(r, node, true, "there is no key '%.60s'%s: it is one of [%s]",
                 node->key, in, other);
     else if (nearest == NULL && n > 4 && n < sizeof bare &&
@@ -183,6 +184,9 @@ static void read_patterns(struct reading *r, const struct sp_policy_key *key, bo
         return;
     if (!adds)
         sp_model_give(r->model, list, action, name, &of_key);
+    if (node->first == NULL && (adds || (action == SP_DENY && !r->extends)))
+        sp_problem_warn(r->problems, r->source, node->key_line, node->key_column,
+                        "'%s' is empty: it does nothing", node->key);
     for (const struct sp_node *item = node->first; item != NULL; item = item->next) {
         struct sp_error error;
         const struct sp_place_in_text where = place(r, item);
@@ -238,14 +242,17 @@ static int measure(const struct sp_policy_key *key, const struct sp_node *node,
                                          [SP_KEY_SIZE] = "\"64MiB\" or bytes",
                                          [SP_KEY_COUNT] = "a whole number"};
     enum sp_limit limit = (enum sp_limit)key->subject;
+    char number[32];
     if (node->type == SP_NODE_TEXT && strcmp(node->text, "none") == 0) {
         *ret_value = 0;
         return 0;
     }
     if (node->type == SP_NODE_TEXT && key->type != SP_KEY_COUNT)
         return sp_limit_parse(limit, node->text, ret_value, reterr);
-    if (node->type == SP_NODE_INTEGER)
-        return sp_limit_from_number(limit, (double)node->integer, ret_value, reterr);
+    if (node->type == SP_NODE_INTEGER) {
+        snprintf(number, sizeof number, "%lld", (long long)node->integer);
+        return sp_limit_parse(limit, number, ret_value, reterr);
+    }
     if (node->type == SP_NODE_NUMBER && key->type != SP_KEY_COUNT)
         return sp_limit_from_number(limit, node->number, ret_value, reterr);
     return sp_fail(reterr, SP_E_POLICY, "it takes %s, not %s", wanted[key->type],
@@ -327,6 +334,7 @@ static void inherit(struct reading *r, const struct sp_node *root,
     const struct sp_node *node = sp_node_find(root, "extends");
     const struct sp_policy *base;
     struct sp_error error;
+    r->extends = node != NULL;
     if (node == NULL || node->type != SP_NODE_TEXT)
         return;
     unsigned before = r->problems->count;
@@ -343,7 +351,7 @@ int sp_policy_read(const struct sp_document *document, const char *name,
                    const char *source, const struct sp_policy_finder *finder,
                    struct sp_model *ret_model, struct sp_problems *problems)
 {
-    struct reading r = {ret_model, problems, source};
+    struct reading r = {ret_model, problems, source, false};
     const char *description = text_of(document->root, "description");
     unsigned errors = problems->errors;
     sp_model_init(ret_model);

@@ -109,6 +109,23 @@ class Reader
     sp_document *document_;
 };
 
+/* The parser's own words: "Error while parsing WHAT: WHY". */
+std::string readable(std::string text)
+{
+    const std::string begin = "Error while parsing ";
+    size_t colon = text.find(": ");
+    if (text.find("invalid utf-8") != std::string::npos)
+        return "a byte is not UTF-8";
+    if (text.find("control characters") != std::string::npos)
+        return "a text holds a control character, or its end is missing";
+    if (text.find("could not determine value type") != std::string::npos)
+        return "this is no value (a text stands in quotes)";
+    if (text.compare(0, begin.size(), begin) != 0 || colon == std::string::npos)
+        return text;
+    return text.substr(colon + 2) + ", in a " +
+           text.substr(begin.size(), colon - begin.size());
+}
+
 } // namespace
 
 extern "C" int sp_document_parse_toml(sp_document *document, const char *text,
@@ -117,8 +134,10 @@ extern "C" int sp_document_parse_toml(sp_document *document, const char *text,
     toml::parse_result result = toml::parse(std::string_view(text, size));
     if (!result) {
         const toml::parse_error &error = result.error();
-        std::string why(error.description());
-        int code = sp_fail(reterr, SP_E_POLICY, "%.400s", why.c_str());
+        std::string why = readable(std::string(error.description()));
+        int code = sp_fail(reterr, SP_E_POLICY,
+                           "this is no TOML: %.300s; what follows was not read",
+                           why.c_str());
         if (reterr != nullptr) {
             reterr->line = static_cast<int>(number(error.source().begin.line));
             reterr->column = static_cast<int>(number(error.source().begin.column));

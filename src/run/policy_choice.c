@@ -41,8 +41,8 @@ static int choose_base(struct sp_policy_loader *loader,
 }
 
 /* A policy that was read before must still be the same, with all that it extends. */
-static int check_digest(const struct sp_policy_choice *choice,
-                        const struct sp_model *model, struct sp_error *reterr)
+static int check_digest(const struct sp_policy_choice *choice, struct sp_model *model,
+                        struct sp_error *reterr)
 {
     char digest[SP_DIGEST_TEXT];
     if (choice->digest == NULL)

@@ -110,6 +110,22 @@ static void add_excerpt(struct sp_problem *p, const char *text, size_t size)
     p->excerpt[length] = '\0';
 }
 
+void sp_policy_find_excerpts(struct sp_problems *problems)
+{
+    for (unsigned i = 0; i < sp_problems_kept(problems); i++) {
+        sp_auto_buffer text;
+        struct stat st;
+        const struct sp_problem *p = &problems->items[i];
+        sp_buffer_init(&text, FILE_BYTES_MAX);
+        if (p->excerpt[0] != '\0' || p->line == 0 ||
+            read_file(p->source, &text, &st, NULL) != 0)
+            continue;
+        for (unsigned j = i; j < sp_problems_kept(problems); j++)
+            if (strcmp(problems->items[j].source, p->source) == 0 && text.size > 0)
+                add_excerpt(&problems->items[j], text.data, text.size);
+    }
+}
+
 /* One sentence for what may be several problems. */
 static int fail_first(const struct sp_problems *problems, struct sp_error *reterr)
 {

@@ -42,4 +42,7 @@ int sp_policy_load_document(struct sp_policy_loader *loader,
                             const char *source, struct sp_model *ret_model,
                             struct sp_error *reterr) SP_MUST_CHECK;
 
+/* The lines that problems are in, where they are not there yet: of warnings that were added later. */
+void sp_policy_find_excerpts(struct sp_problems *problems);
+
 #endif

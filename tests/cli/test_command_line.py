@@ -138,7 +138,7 @@ def test_bash_completion_offers_commands_options_and_values(sandpit, program, tm
     assert {"run", "show", "--version"} <= complete("sandpit", "")
     assert complete("sandpit", "ru") == {"run"}
     assert complete("sandpit", "run", "--pol") == {"--policy"}
-    assert complete("sandpit", "run", "--policy", "") == {
+    policies = {
         "trace-only",
         "no-network",
         "no-process",
@@ -146,6 +146,12 @@ def test_bash_completion_offers_commands_options_and_values(sandpit, program, tm
         "default",
         "strict",
     }
+    assert complete("sandpit", "run", "--policy", "") == policies | {"script.py"}
+    assert complete("sandpit", "policy", "s") == {"show", "schema"}
+    assert complete("sandpit", "policy", "show", "") == policies | {"script.py"}
+    assert complete("sandpit", "policy", "show", "--j") == {"--json"}
+    assert complete("sandpit", "policy", "explain", "--policy", "st") == {"strict"}
+    assert complete("sandpit", "policy", "explain", "con") == {"connect"}
     assert complete("sandpit", "run", "--calls", "f") == {"first", "folded"}
     assert complete("sandpit", "run", "scr") == {"script.py"}
     assert complete("sandpit", "completion", "") == {"bash", "zsh", "fish"}
