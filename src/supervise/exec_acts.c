@@ -10,6 +10,7 @@
 #include "base/scope.h"
 #include "supervise/program.h"
 #include "supervise/record.h"
+#include "supervise/shrugged.h"
 #include "sys/guest.h"
 
 #define ARGV_MAX   256u
@@ -146,6 +147,8 @@ static struct sp_answer deny_program(struct sp_act_call *call,
                                .verdict = *verdict,
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
+    denial.verdict.expected =
+        denial.verdict.expected || sp_exec_shrugged(call->s, path->asked, &place);
     sp_record_denial(call, &denial, &place, NULL);
     sp_place_release(&place);
     sp_buffer_release(&members);

@@ -33,7 +33,7 @@ void sp_member_int(struct sp_buffer *members, const char *key, int64_t value)
 }
 
 /* Files of the interpreter and what is installed in it are not the program's own. */
-static bool reviewed(const struct sp_supervisor *s, const char *file)
+bool sp_file_reviewed(const struct sp_supervisor *s, const char *file)
 {
     const struct sp_ring_config *config = s->is->config;
     if (file[0] == '<')
@@ -100,7 +100,7 @@ static void place_from_frames(struct sp_act_call *call, bool announced_by_python
                                     frames, sizeof frames / sizeof *frames);
     for (unsigned i = 0; i < count; i++) {
         stack_line(&place->stack, frames[i].file, frames[i].line, frames[i].name);
-        if (place->known || !reviewed(call->s, frames[i].file))
+        if (place->known || !sp_file_reviewed(call->s, frames[i].file))
             continue;
         place->known = true;
         place->line = frames[i].line;

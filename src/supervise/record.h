@@ -31,6 +31,8 @@ void sp_place_release(struct sp_place *place);
 bool sp_place_importer(struct sp_act_call *call);
 
 /* Adds `at`, and `origin` for native acts, to a list of members. */
+/* Whether a file is the program's own: not the interpreter's, nor installed in it. */
+bool sp_file_reviewed(const struct sp_supervisor *s, const char *file);
 void sp_place_members(const struct sp_place *place, struct sp_buffer *members);
 
 /* Drains the process's lane and begins an event of the kernel's about it. */
