@@ -109,7 +109,8 @@ static uint64_t hash_text(const char *text)
     return hash;
 }
 
-/* A search along PATH goes on after a denial, and meets one folder by several names: one attempt. */
+/* A search along PATH goes on after a denial, and meets one folder by several names, or twice by one,
+ * before the new process is anything: one attempt. */
 static bool is_search(const struct sp_act_call *call, const struct sp_path *path)
 {
     struct sp_process *process = call->process;
@@ -117,7 +118,8 @@ static bool is_search(const struct sp_act_call *call, const struct sp_path *path
     uint64_t asked = hash_text(path->asked);
     uint64_t name = hash_text(slash != NULL ? slash + 1 : path->asked);
     if (process->denied_exec.tid == (pid_t)call->n->pid &&
-        process->denied_exec.name == name && process->denied_exec.asked != asked)
+        process->denied_exec.name == name &&
+        (process->denied_exec.asked != asked || process->lane == NULL))
         return true;
     process->denied_exec.tid = (pid_t)call->n->pid;
     process->denied_exec.name = name;
@@ -148,7 +150,7 @@ static struct sp_answer deny_program(struct sp_act_call *call,
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
     denial.verdict.expected =
-        denial.verdict.expected || sp_exec_shrugged(call->s, path->asked, &place);
+        denial.verdict.expected || sp_shrugged(call->s, "exec", path->asked, &place);
     sp_record_denial(call, &denial, &place, NULL);
     sp_place_release(&place);
     sp_buffer_release(&members);

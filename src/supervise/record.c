@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "supervise/frames.h"
 #include "supervise/sentence.h"
+#include "supervise/shrugged.h"
 
 /* Sixteen frames with every byte escaped; the act's own fields beside them. */
 #define STACK_MAX   (128u << 10)
@@ -311,11 +312,16 @@ static void write_denial(struct sp_act_call *call, const struct sp_denial *denia
     sp_buffer_release(&key);
 }
 
-void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
+void sp_record_denial(struct sp_act_call *call, const struct sp_denial *given,
                       const struct sp_place *place,
                       struct sp_explanation *ret_explanation)
 {
     struct sp_supervisor *s = call->s;
+    struct sp_denial denial_here = *given;
+    const struct sp_denial *denial = &denial_here;
+    if (given->verdict.by_rule &&
+        sp_shrugged(s, given->operation, given->target, place))
+        denial_here.verdict.expected = true;
     bool observed = call->observing && denial->verdict.by_rule;
     bool stop = !observed && !denial->verdict.expected && sp_stop_wanted(s);
     struct sp_explanation explanation;

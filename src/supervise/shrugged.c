@@ -3,18 +3,26 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Who starts them, and under which names. */
+/* Who tries what; programs by their names alone. */
 static const struct {
     const char *library; /* end of its file's path */
-    const char *programs[8];
+    const char *operation;
+    const char *targets[8];
 } habits[] = {
     /* find_library: what the loader knows, else what a compiler would find */
-    {"/ctypes/util.py", {"ldconfig", "gcc", "cc", "ld", "objdump", "dump", "crle"}},
-    {"/platform.py", {"uname", "file"}},
-    {"/uuid.py", {"ip", "ifconfig", "arp", "lanscan", "netstat"}},
-    {"/webbrowser.py", {"xdg-settings"}},
-    {"/matplotlib/font_manager.py", {"fc-list"}},
-    {"/loky/backend/context.py", {"lscpu"}},
+    {"/ctypes/util.py",
+     "exec",
+     {"ldconfig", "gcc", "cc", "ld", "objdump", "dump", "crle"}},
+    {"/platform.py", "exec", {"uname", "file"}},
+    {"/uuid.py", "exec", {"ip", "ifconfig", "arp", "lanscan", "netstat"}},
+    {"/webbrowser.py", "exec", {"xdg-settings"}},
+    {"/matplotlib/font_manager.py", "exec", {"fc-list"}},
+    {"/loky/backend/context.py", "exec", {"lscpu"}},
+    /* how pip names itself to a server, whether it asks one or not */
+    {"/distro/distro.py", "exec", {"lsb_release", "uname"}},
+    {"/pip/_internal/network/session.py", "exec", {"rustc", "rustup"}},
+    /* whether there is IPv6, when it is imported */
+    {"/urllib3/util/connection.py", "bind", {"[::1]:0"}},
 };
 
 /* On the way from a library to the call. */
@@ -58,18 +66,19 @@ static bool calling_file(const struct sp_buffer *stack, char *to, size_t size)
     return false;
 }
 
-bool sp_exec_shrugged(const struct sp_supervisor *s, const char *program,
-                      const struct sp_place *place)
+bool sp_shrugged(const struct sp_supervisor *s, const char *operation,
+                 const char *target, const struct sp_place *place)
 {
     char file[1024];
-    const char *slash = strrchr(program, '/');
-    const char *name = slash != NULL ? slash + 1 : program;
+    const char *slash = strcmp(operation, "exec") == 0 ? strrchr(target, '/') : NULL;
+    const char *name = slash != NULL ? slash + 1 : target;
     if (!calling_file(&place->stack, file, sizeof file) || sp_file_reviewed(s, file))
         return false;
     for (size_t i = 0; i < sizeof habits / sizeof *habits; i++) {
-        if (!ends_with(file, strlen(file), habits[i].library))
+        if (strcmp(habits[i].operation, operation) != 0 ||
+            !ends_with(file, strlen(file), habits[i].library))
             continue;
-        const char *const *known = habits[i].programs;
+        const char *const *known = habits[i].targets;
         for (size_t k = 0; k < 8 && known[k] != NULL; k++)
             if (strcmp(known[k], name) == 0)
                 return true;

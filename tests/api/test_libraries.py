@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import sandpit
-from plain import POLICIES, outcome_of, run_plain
+from plain import ORDINARY, outcome_of, run_plain
 
 pytestmark = [pytest.mark.requires("program"), pytest.mark.requires("landlock")]
 
@@ -96,7 +96,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ORDINARY)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=pytest.mark.requires(name)) for name in PROGRAMS],

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 # Memory addresses, and threads' identifiers, which are addresses in decimal.
 _ADDRESS = re.compile(rb"0x[0-9a-f]{6,}|\b1[34]\d{13}\b")
 POLICIES = ("trace-only", "no-network")
+# ... under which a program that keeps to itself is as under plain python.
+ORDINARY = (*POLICIES, "default")
 TIMEOUT_S = 120
 
 
