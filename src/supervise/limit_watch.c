@@ -385,6 +385,15 @@ void sp_limits_keep_up(struct sp_supervisor *s)
         sp_limits_reach(s, SP_LIMIT_TRACE, sp_trace_bytes(s->writer), false);
 }
 
+void sp_limits_look_now(struct sp_supervisor *s)
+{
+    uint64_t now = sp_clock_ns();
+    if (s->deadline_ns != 0 && now >= s->deadline_ns)
+        sp_limits_reach(s, SP_LIMIT_WALL, now - s->is->start_ns, false);
+    sp_limits_look(s, now);
+    sp_limits_keep_up(s);
+}
+
 size_t sp_limits_print(struct sp_supervisor *s, size_t size)
 {
     struct sp_limit_watch *w = &s->limits;

@@ -72,6 +72,8 @@ static inline uint64_t sp_limits_due_ns(const struct sp_limit_watch *w)
 }
 /* Looks, if it is due. */
 void sp_limits_look(struct sp_supervisor *s, uint64_t now_ns);
+/* Everything that is due, for whoever keeps the loop waiting. */
+void sp_limits_look_now(struct sp_supervisor *s);
 /* What needs no more than a look now and then: counters of control groups, sizes of files. */
 void sp_limits_keep_up(struct sp_supervisor *s);
 

@@ -12,6 +12,7 @@
 #include "supervise/sentence.h"
 #include "sys/guest.h"
 #include "sys/listener.h"
+#include "sys/watchdog.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -160,6 +161,26 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
     return process;
 }
 
+/* The thread must come to take it, and a guest can keep one from running. Meanwhile others may use
+ * what they like: limits are looked at all the same. */
+static int give(struct sp_supervisor *s, uint64_t id, const struct sp_answer *answer)
+{
+    int fd = s->guest.listener;
+    int number = (int)answer->value;
+    if (sp_limits_due_ns(&s->limits) == UINT64_MAX)
+        return sp_listener_give(fd, id, number, answer->close_on_exec);
+    int result;
+    bool again;
+    do {
+        again = sp_watchdog_begin();
+        result = sp_listener_give_in_steps(fd, id, number, answer->close_on_exec);
+        sp_watchdog_end();
+        if (result == -EINTR)
+            sp_limits_look_now(s);
+    } while (again && result == -EINTR && !sp_limits_ended(&s->limits));
+    return result;
+}
+
 void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer)
 {
     int fd = s->guest.listener;
@@ -175,9 +196,9 @@ void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer ans
         result = sp_listener_refuse(fd, id, (int)answer.value);
         break;
     case SP_ANSWER_GIVE:
-        result = sp_listener_give(fd, id, (int)answer.value, answer.close_on_exec);
+        result = give(s, id, &answer);
         close((int)answer.value);
-        /* It did not come to take it before the wall limit: the run is over. */
+        /* It did not come to take it before a limit was reached: the run is over. */
         if (result == -EINTR)
             return;
         /* No room in the guest's table: it gets that errno, never the call itself. */

@@ -63,10 +63,16 @@ int sp_listener_give(int fd, uint64_t id, int source, bool close_on_exec)
         return 0;
     if (errno != EINVAL)
         return -errno;
-    /* COMPAT(kernel 5.14): without ADDFD_FLAG_SEND a signal between the two steps can leave
-     * the descriptor behind in the caller; it is one the caller may have. */
-    a.flags = 0;
-    given = ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
+    /* COMPAT(kernel 5.14): no ADDFD_FLAG_SEND. */
+    return sp_listener_give_in_steps(fd, id, source, close_on_exec);
+}
+
+int sp_listener_give_in_steps(int fd, uint64_t id, int source, bool close_on_exec)
+{
+    struct seccomp_notif_addfd a = {.id = id,
+                                    .srcfd = (uint32_t)source,
+                                    .newfd_flags = close_on_exec ? O_CLOEXEC : 0};
+    int given = ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
     return given < 0 ? -errno : sp_listener_return(fd, id, given);
 }
 

@@ -484,6 +484,21 @@ def test_a_policys_limits_hold_and_the_caller_wins(someone):
     assert ran.result["limits"]["file_size"]["value"] == 1024
 
 
+def test_the_default_policy_has_limits_that_can_be_held(someone):
+    code = (
+        "import os, subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'print(1)'])\n"
+        "print(os.getuid())\n"
+    )
+    ran = someone.run(code, "--policy", "default")
+    user = someone.who.get("user", os.getuid())
+    assert ran.result["stdout"] == f"1\n{user}\n", ran.result["stderr"]
+    assert ran.result["degraded"] == []
+    limits = ran.result["limits"]
+    assert {"wall", "cpu", "memory", "processes", "disk", "output"} <= set(limits)
+    assert all(one["by"] and not one["reached"] for one in limits.values())
+
+
 def groups_left():
     found = []
     with open("/proc/self/cgroup", encoding="utf-8") as lines:

@@ -103,6 +103,17 @@ def test_a_starved_receiver_does_not_outlast_the_wall_limit(sandpit, starving):
 
 
 @pytest.mark.requires("landlock")
+def test_a_starved_receiver_does_not_outlast_another_limit(sandpit, starving):
+    """What the others use meanwhile is looked at although the supervisor waits."""
+    env, path = starving
+    done = sandpit.run(
+        STARVE, path, options=("--policy", "no-network", "--cpu", "3s"), env=env
+    )
+    assert done.returncode == 137, done.stderr
+    assert sandpit.events("end")[0]["status"] == "cpu-limit"
+
+
+@pytest.mark.requires("landlock")
 def test_a_starved_receiver_does_not_outlast_a_cancel(sandpit, starving):
     env, path = starving
     process = subprocess.Popen(
