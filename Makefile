@@ -6,6 +6,7 @@
 #   make bench      speed against plain python, with budgets
 #   make sanitize   the C tests with address and undefined behaviour sanitizers
 #   make test-real  every real program, under both policies
+#   make test-oracle  random programs and policies against the oracle, and races, in full
 #   make format     lay out the C sources
 #   make clean      remove what was built
 
@@ -13,7 +14,7 @@ PYTHON ?= python3
 SETUP = $(PYTHON) scripts/setup.py
 VENV = .venv/bin/python
 
-.PHONY: demo test check format bench sanitize test-real clean
+.PHONY: demo test check format bench sanitize test-real test-oracle clean
 
 demo:
 	@$(SETUP) demo
@@ -37,6 +38,9 @@ sanitize:
 
 test-real:
 	@$(PYTHON) scripts/run_tests.py --real
+
+test-oracle:
+	@$(PYTHON) scripts/run_tests.py --oracle
 
 clean:
 	rm -rf build .venv

@@ -3,6 +3,7 @@
     run_tests.py             everything: C tests, then pytest
     run_tests.py --sanitize  C tests with address and undefined behaviour sanitizers
     run_tests.py --real      every real program, where `make test` takes a sample
+    run_tests.py --oracle    the policies' oracle in full, where `make test` takes a sample
 
 Further arguments go to pytest. Exit code 0 when nothing failed.
 """
@@ -96,6 +97,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--sanitize", action="store_true")
     parser.add_argument("--real", action="store_true")
+    parser.add_argument("--oracle", action="store_true")
     options, rest = parser.parse_known_args()
     total = Count()
     try:
@@ -106,11 +108,13 @@ def main() -> int:
             run_c_tests(folder, total)
         elif options.real:
             run_pytest("real", ["-m", "real", "tests/real", *rest], total)
+        elif options.oracle:
+            run_pytest("oracle", ["-m", "oracle", "tests", *rest], total)
         else:
             install_libraries()
             setup.build_tests(setup.TEST_BUILD)
             run_c_tests(setup.TEST_BUILD, total)
-            run_pytest("pytest", ["-m", "not real", *rest], total)
+            run_pytest("pytest", ["-m", "not real and not oracle", *rest], total)
     except (setup.SetupFailed, system_packages.MissingPackages) as problem:
         print(problem, file=sys.stderr)
         return 1

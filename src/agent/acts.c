@@ -107,6 +107,13 @@ int sp_acts_path(const char *operation, PyObject *args)
     return announce(SP_ACT_FILE, r);
 }
 
+/* A descriptor's is no change of a name: nothing comes to the kernel that is told of. */
+int sp_acts_truncate(const char *operation, PyObject *args)
+{
+    PyObject *path = sp_acts_item(args, 0);
+    return path && PyLong_Check(path) ? 0 : sp_acts_path(operation, args);
+}
+
 int sp_acts_paths(const char *operation, PyObject *args)
 {
     struct sp_lane_record *r = sp_record_act(SP_KIND_FILE, operation);

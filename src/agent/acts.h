@@ -15,11 +15,12 @@ int sp_acts_folder(const char *operation, PyObject *args);
 int sp_acts_database(const char *operation,
                      PyObject *args);                    /* (path,): opened by C code */
 int sp_acts_path(const char *operation, PyObject *args); /* (path, ...) */
-int sp_acts_paths(const char *operation, PyObject *args);   /* (from, to, ...) */
-int sp_acts_program(const char *operation, PyObject *args); /* (program, argv, ...) */
-int sp_acts_shell(const char *operation, PyObject *args);   /* os.system */
-int sp_acts_process(const char *operation, PyObject *args); /* ([pid, signal]) */
-int sp_acts_thread(const char *operation, PyObject *args);  /* (function, ...) */
+int sp_acts_truncate(const char *operation, PyObject *args); /* (path or fd, length) */
+int sp_acts_paths(const char *operation, PyObject *args);    /* (from, to, ...) */
+int sp_acts_program(const char *operation, PyObject *args);  /* (program, argv, ...) */
+int sp_acts_shell(const char *operation, PyObject *args);    /* os.system */
+int sp_acts_process(const char *operation, PyObject *args);  /* ([pid, signal]) */
+int sp_acts_thread(const char *operation, PyObject *args);   /* (function, ...) */
 
 /* Item of an event's arguments, or NULL. */
 PyObject *sp_acts_item(PyObject *args, Py_ssize_t index);

@@ -4,13 +4,17 @@
  * Everything else that it allows is the supervisor's to open (supervise/broker.c).
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/scope.h"
 #include "plan/plan.h"
 #include "sys/landlock.h"
+#include "sys/program_file.h"
 
 #define WRITE_RIGHTS (SP_FS_WRITE_FILE | SP_FS_TRUNCATE)
 #define CHANGE_RIGHTS                                                                  \
@@ -199,6 +203,35 @@ static int grant_each(struct sp_plan *plan, const char *const *paths,
     return code;
 }
 
+/* The kernel itself reads a program that is started, and its loader: no broker can do that. */
+static int grant_program(struct sp_plan *plan, const char *path,
+                         struct sp_error *reterr)
+{
+    struct sp_program_file file;
+    char real[PATH_MAX];
+    struct stat st;
+    sp_auto_fd fd = open(path, O_PATH | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        realpath(path, real) == NULL ||
+        sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_DENY)
+        return 0;
+    sp_program_file_read(fd, &file);
+    int code = grant(plan, &plan->readable, real, SP_FS_READ_FILE, reterr);
+    if (code == 0 && file.by[0] == '/' && realpath(file.by, real) != NULL &&
+        sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_ALLOW)
+        code = grant(plan, &plan->readable, real, SP_FS_READ_FILE, reterr);
+    return code;
+}
+
+static int grant_programs(struct sp_plan *plan, const struct sp_places *places,
+                          struct sp_error *reterr)
+{
+    int code = 0;
+    for (const char *const *p = places->python_programs; *p != NULL && code == 0; p++)
+        code = grant_program(plan, *p, reterr);
+    return code == 0 ? grant_rules(plan, SP_LIST_PROCESS, grant_program, reterr) : code;
+}
+
 /* Reading is granted on what the policy names; where it allows what it does not name, also on the
  * places that a run reads from most. */
 static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
@@ -206,6 +239,8 @@ static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
 {
     const char *const own[] = {places->work, places->tmp, NULL};
     int code = grant(plan, &plan->readable, places->agents, READ_RIGHTS, reterr);
+    if (code == 0)
+        code = grant_programs(plan, places, reterr);
     if (code == 0)
         code = grant_rules(plan, SP_LIST_READ, grant_read, reterr);
     if (code == 0)

@@ -36,15 +36,7 @@ static bool matches_inside(const struct sp_policy *p, const struct sp_policy_rul
     const char *pattern = sp_policy_text(p, rule->pattern);
     if (rule->shape == SP_SHAPE_PLAIN)
         return strcmp(pattern, folder) != 0 && sp_pattern_below(pattern, folder);
-    if (rule->shape != SP_SHAPE_GLOB)
-        return false;
-    char fixed[SP_PATTERN_TEXT_MAX];
-    size_t size = sp_pattern_fixed(pattern);
-    if (size == 0 || size >= sizeof fixed)
-        return true;
-    memcpy(fixed, pattern, size);
-    fixed[size] = '\0';
-    return sp_pattern_below(fixed, folder) || sp_pattern_below(folder, fixed);
+    return rule->shape == SP_SHAPE_GLOB && sp_pattern_reaches(pattern, folder);
 }
 
 enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,

@@ -23,6 +23,30 @@ bool sp_pattern_below(const char *path, const char *folder)
     return strncmp(path, folder, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
+bool sp_pattern_reaches(const char *pattern, const char *folder)
+{
+    char part[SP_PATTERN_TEXT_MAX];
+    if (strcmp(folder, "/") == 0)
+        return true;
+    for (;;) {
+        size_t length = strcspn(pattern, "/");
+        size_t size = strcspn(folder, "/");
+        if (length >= sizeof part)
+            return true;
+        memcpy(part, pattern, length);
+        part[length] = '\0';
+        if (strstr(part, "**") != NULL)
+            return true;
+        if (!sp_glob_match(part, folder, size, '/', '\0').whole ||
+            pattern[length] == '\0')
+            return false;
+        if (folder[size] == '\0')
+            return true;
+        pattern += length + 1;
+        folder += size + 1;
+    }
+}
+
 size_t sp_pattern_fixed(const char *pattern)
 {
     size_t length = strcspn(pattern, "*?[");

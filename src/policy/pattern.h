@@ -36,6 +36,9 @@ bool sp_pattern_glob(const char *pattern, const char *text);
 /* Whether a path is the folder or lies below it. */
 bool sp_pattern_below(const char *path, const char *folder);
 
+/* Whether a glob of paths may match something below the folder. */
+bool sp_pattern_reaches(const char *pattern, const char *folder);
+
 /* The folder before the first wildcard of a path pattern, without a trailing slash; its length.
  * 0: there is none. */
 size_t sp_pattern_fixed(const char *pattern);

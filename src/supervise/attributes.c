@@ -22,10 +22,10 @@
 #define SP_SYS_removexattrat 466
 #define SP_SYS_file_setattr  469
 
-/* An argument of flags, where the call has one. */
-static int flags_of(const struct sp_act_call *call)
+int sp_attributes_flags(const struct sp_act_call *call)
 {
     switch (call->n->data.nr) {
+    case SYS_linkat:
     case SYS_fchownat:
         return sp_act_int(call, 4);
     case SYS_utimensat:
@@ -51,7 +51,7 @@ bool sp_attributes_of_link(const struct sp_act_call *call)
     case SYS_lremovexattr:
         return true;
     default:
-        return (flags_of(call) & AT_SYMLINK_NOFOLLOW) != 0;
+        return (sp_attributes_flags(call) & AT_SYMLINK_NOFOLLOW) != 0;
     }
 }
 
@@ -199,7 +199,11 @@ struct sp_answer sp_attributes_decide(struct sp_act_call *call, const char *op,
     if (!call->s->is->writes_judged && !sp_fs_own(call->s, path->text))
         return SP_CONTINUE;
     if (path->error != 0)
-        return path->error == EACCES ? SP_CONTINUE : SP_REFUSE(path->error);
+        return SP_REFUSE(path->error);
+    bool by_number =
+        path->asked[0] == '\0' && (sp_attributes_flags(call) & AT_EMPTY_PATH) == 0;
+    if (by_number && sp_guest_fd_bare((pid_t)call->n->pid, path->dirfd))
+        return SP_REFUSE(EBADF);
     sp_auto_fd object =
         sp_path_open(call, path, sp_attributes_of_link(call) ? O_NOFOLLOW : 0);
     if (object < 0)

@@ -11,6 +11,9 @@
 struct sp_answer sp_attributes_decide(struct sp_act_call *call, const char *op,
                                       const struct sp_path *path);
 
+/* AT_ flags of such a call, or of linkat. 0: it has none. */
+int sp_attributes_flags(const struct sp_act_call *call);
+
 /* Whether the call changes a link itself, when its path ends in one. */
 bool sp_attributes_of_link(const struct sp_act_call *call);
 

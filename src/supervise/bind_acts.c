@@ -128,20 +128,20 @@ static bool node_decided(struct sp_act_call *call, const struct sp_address *a,
         a->raw.un.sun_path[0] == '\0')
         return false;
     snprintf(text, sizeof text, "%.*s", (int)(a->size - head), a->raw.un.sun_path);
-    int result = sp_path_take(call, AT_FDCWD, text, false, &path);
+    int result = sp_path_take(call, AT_FDCWD, text, SP_LAST_NAMED, &path);
     if (result != 0 || (path.error != ENOENT && path.error != 0) || path.stray) {
         *ret_answer = SP_REFUSE(result != 0 ? -result : path.error);
         return true;
     }
-    if (path.error == 0) {
-        *ret_answer = SP_REFUSE(EADDRINUSE);
+    if (path.error == 0 || path.slash) {
+        *ret_answer = SP_REFUSE(path.error == 0 ? EADDRINUSE : ENOENT);
         return true;
     }
     call->asked = path.asked;
     if (sp_fs_refused(call, SP_LIST_WRITE, "bind", path.text, ret_answer))
         return true;
     sp_files_note(&call->s->files, path.text);
-    if (sp_fs_kernel_decides(call->s, SP_LIST_WRITE, path.text) ||
+    if (sp_fs_kernel_names(call->s, SP_LIST_WRITE, path.text) ||
         call->s->observed != NULL)
         return false;
     *ret_answer = make_node(call, a, &path);

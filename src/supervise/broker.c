@@ -200,6 +200,10 @@ static bool object_refused(struct sp_act_call *call, int object, int flags,
     bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
     sp_fs_path_of(object, path);
+    if ((flags & O_TMPFILE) == O_TMPFILE) {
+        sp_fs_path_in(object, "#", path);
+        return sp_fs_refused(call, SP_LIST_WRITE, "create", path, ret_answer);
+    }
     return (writes && sp_fs_refused(call, SP_LIST_WRITE, "write", path, ret_answer)) ||
            (reads && sp_fs_refused(call, SP_LIST_READ, "read", path, ret_answer));
 }
@@ -328,9 +332,9 @@ struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *
         return open_existing(call, path, object, flags, mode);
     if (object == -ENOENT && (flags & O_CREAT) != 0)
         return create(call, path, flags, mode);
-    if (object == -EACCES) /* a walk through procfs that only the guest can make */
-        return SP_CONTINUE;
-    return SP_REFUSE(-object);
+    /* A walk through procfs that only the guest can make. */
+    bool whole = call->s->is->truncation_guarded || (flags & O_TRUNC) == 0;
+    return object == -EACCES && whole ? SP_CONTINUE : SP_REFUSE(-object);
 }
 
 struct sp_answer sp_broker_truncate(struct sp_act_call *call,
@@ -341,7 +345,9 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
     char text[PATH_MAX];
     struct sp_answer answer;
     if (object < 0)
-        return object == -EACCES ? SP_CONTINUE : SP_REFUSE(-object);
+        return object == -EACCES && call->s->is->truncation_guarded
+                   ? SP_CONTINUE
+                   : SP_REFUSE(-object);
     if (fstat(object, &st) != 0)
         return SP_REFUSE(errno);
     if (!S_ISREG(st.st_mode))

@@ -42,7 +42,8 @@ static int open_ends(struct sp_act_call *call, const struct sp_change *change,
 
 /* What may not be read must not get to where it may: neither itself nor what lies in it. */
 static bool refuses_move(struct sp_act_call *call, const struct sp_change *change,
-                         const char *from, const char *to, struct sp_answer *ret_answer)
+                         const char *from, const char *to, bool folder,
+                         struct sp_answer *ret_answer)
 {
     const struct sp_supervisor *s = call->s;
     if (s->is->reads_judged) {
@@ -52,45 +53,111 @@ static bool refuses_move(struct sp_act_call *call, const struct sp_change *chang
             sp_fs_refuses(call, change->op, from, &v, ret_answer))
             return true;
     }
-    if (change->kind != SP_CHANGE_RENAME ||
+    if (change->kind != SP_CHANGE_RENAME || !folder ||
         !(s->is->reads_judged || s->is->writes_judged))
         return false;
     struct sp_verdict v = sp_policy_move(s->policy, from, to);
     return sp_fs_refuses(call, change->op, from, &v, ret_answer);
 }
 
-/* The paths are those that the change is about, as the kernel names them. */
+/* The paths are those that the change is about, as the kernel names them; the modes are those of
+ * what is there. */
 static bool refuses(struct sp_act_call *call, const struct sp_change *change,
-                    const char *path, const char *to, struct sp_answer *ret_answer)
+                    const char *path, const char *to, const unsigned mode[2],
+                    struct sp_answer *ret_answer)
 {
     if (sp_fs_refused(call, SP_LIST_WRITE, change->op, path, ret_answer))
         return true;
     if (to == NULL)
         return false;
     if (sp_fs_refused(call, SP_LIST_WRITE, change->op, to, ret_answer) ||
-        refuses_move(call, change, path, to, ret_answer))
+        refuses_move(call, change, path, to, S_ISDIR(mode[0]), ret_answer))
         return true;
     return change->kind == SP_CHANGE_RENAME && (change->flags & RENAME_EXCHANGE) != 0 &&
-           refuses_move(call, change, to, path, ret_answer);
+           refuses_move(call, change, to, path, S_ISDIR(mode[1]), ret_answer);
+}
+
+/* Of something new: that it is there already, or why it cannot be. */
+static int making_error(const struct sp_path *path, bool folder)
+{
+    if (path->stray || (path->error != 0 && path->error != ENOENT))
+        return path->error;
+    if (path->error == 0)
+        return EEXIST;
+    return path->slash && !folder ? ENOENT : 0;
+}
+
+/* What a path ends in. */
+enum name_kind { SP_NAME_PLAIN, SP_NAME_DOT, SP_NAME_DOTS, SP_NAME_NONE };
+
+static enum name_kind last_name(const struct sp_path *path)
+{
+    char folder[PATH_MAX];
+    char name[NAME_MAX + 2];
+    int code = sp_path_split(path->asked, folder, name);
+    if (code != 0)
+        return code == -EBUSY ? SP_NAME_NONE : SP_NAME_PLAIN;
+    name[strcspn(name, "/")] = '\0';
+    if (strcmp(name, ".") == 0)
+        return SP_NAME_DOT;
+    return strcmp(name, "..") == 0 ? SP_NAME_DOTS : SP_NAME_PLAIN;
+}
+
+/* Whether the walk ends before the last name. */
+static bool no_folder(const struct sp_path *path)
+{
+    return path->stray || path->error == EACCES;
+}
+
+static int removing_error(const struct sp_path *path, bool folder)
+{
+    static const int errors[][4] = {{0, EISDIR, EISDIR, EISDIR},
+                                    {0, EINVAL, ENOTEMPTY, EBUSY}};
+    int error = no_folder(path) ? path->error : errors[folder][last_name(path)];
+    if (error != 0 || path->error != 0)
+        return error != 0 ? error : path->error;
+    return path->slash && !S_ISDIR(path->mode) ? ENOTDIR : 0;
+}
+
+static int renaming_error(const struct sp_change *change)
+{
+    const struct sp_path *path = change->path;
+    const struct sp_path *to = change->to;
+    bool exchange = (change->flags & RENAME_EXCHANGE) != 0;
+    bool keeps = (change->flags & RENAME_NOREPLACE) != 0;
+    if (no_folder(path) || no_folder(to))
+        return no_folder(path) ? path->error : to->error;
+    if (last_name(path) != SP_NAME_PLAIN)
+        return EBUSY;
+    if (last_name(to) != SP_NAME_PLAIN)
+        return keeps ? EEXIST : EBUSY;
+    if (path->error != 0)
+        return path->error;
+    if (to->error != 0 && to->error != ENOENT)
+        return to->error;
+    if (to->error == 0 && keeps)
+        return EEXIST;
+    if (to->error != 0 && exchange)
+        return ENOENT;
+    if (!S_ISDIR(path->mode) && (path->slash || (to->slash && !exchange)))
+        return ENOTDIR;
+    return exchange && to->slash && !S_ISDIR(to->mode) ? ENOTDIR : 0;
 }
 
 /* What the kernel would answer before it asks for any right. 0: nothing of the kind. */
 static int plain_error(const struct sp_change *change)
 {
-    bool makes = change->kind <= SP_CHANGE_SYMLINK;
-    if (makes && change->path->stray)
-        return change->path->error;
-    if (makes)
-        return change->path->error == 0        ? EEXIST
-               : change->path->error == ENOENT ? 0
-                                               : change->path->error;
-    if (change->path->error != 0)
-        return change->path->error;
-    if (change->to == NULL || (change->to->error == ENOENT && !change->to->stray))
-        return 0;
-    if (change->kind == SP_CHANGE_LINK && change->to->error == 0)
-        return EEXIST;
-    return change->to->error;
+    const struct sp_path *path = change->path;
+    const struct sp_path *to = change->to;
+    if (change->kind <= SP_CHANGE_SYMLINK)
+        return making_error(path, change->kind == SP_CHANGE_MKDIR);
+    if (change->kind == SP_CHANGE_RENAME)
+        return renaming_error(change);
+    if (change->kind != SP_CHANGE_LINK)
+        return removing_error(path, change->kind == SP_CHANGE_RMDIR);
+    if (path->error != 0)
+        return path->error;
+    return making_error(to, false);
 }
 
 static int make_symlink(struct sp_act_call *call, const struct sp_change *change,
@@ -133,6 +200,16 @@ static int perform(struct sp_act_call *call, const struct sp_change *change,
     return -1;
 }
 
+static void modes_of(const struct ends *ends, unsigned ret_mode[2])
+{
+    struct stat st;
+    for (int i = 0; i < 2; i++)
+        ret_mode[i] = ends->folder[i] >= 0 && fstatat(ends->folder[i], ends->name[i],
+                                                      &st, AT_SYMLINK_NOFOLLOW) == 0
+                          ? st.st_mode
+                          : 0;
+}
+
 /* The folders are held open: what was judged is what is changed. A link that is to be followed
  * could be another one by now: it is followed first. */
 static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *change)
@@ -140,6 +217,7 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
     struct ends ends;
     char path[PATH_MAX];
     char to[PATH_MAX];
+    unsigned mode[2];
     struct sp_answer answer;
     int result = open_ends(call, change, &ends);
     if (result == -EACCES) /* a walk through procfs that only the guest can make */
@@ -149,13 +227,26 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
     sp_fs_path_in(ends.folder[0], ends.name[0], path);
     if (change->to != NULL)
         sp_fs_path_in(ends.folder[1], ends.name[1], to);
+    modes_of(&ends, mode);
     if (sp_broker_speaks_to_kernel(ends.folder[0]) ||
         (change->to != NULL && sp_broker_speaks_to_kernel(ends.folder[1])))
         answer = sp_fs_deny(call, change->op, path, EACCES);
-    else if (!refuses(call, change, path, change->to != NULL ? to : NULL, &answer))
+    else if (!refuses(call, change, path, change->to != NULL ? to : NULL, mode,
+                      &answer))
         answer = perform(call, change, &ends) == 0 ? SP_RETURN(0) : SP_REFUSE(errno);
     close_ends(&ends);
     return answer;
+}
+
+/* Whether both folders have the same rights, and the objects none of their own. */
+static bool rights_alike(const struct sp_supervisor *s, enum sp_list list,
+                         const char *path, const char *to)
+{
+    bool from_named = sp_fs_kernel_names(s, list, path);
+    bool to_named = sp_fs_kernel_names(s, list, to);
+    return from_named == to_named &&
+           from_named == sp_fs_kernel_decides(s, list, path) &&
+           to_named == sp_fs_kernel_decides(s, list, to);
 }
 
 /* Whether the kernel can be left to it: the domain allows it, or forbids what the policy does. It
@@ -165,17 +256,16 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_change *ch
 {
     const char *path = change->path->text;
     const char *to = change->to != NULL ? change->to->text : path;
-    bool from_granted = sp_fs_kernel_decides(s, SP_LIST_WRITE, path);
-    bool to_granted = sp_fs_kernel_decides(s, SP_LIST_WRITE, to);
+    bool from_granted = sp_fs_kernel_names(s, SP_LIST_WRITE, path);
+    bool to_granted = sp_fs_kernel_names(s, SP_LIST_WRITE, to);
     if (s->is->writes_judged && !(from_granted && to_granted) && s->observed == NULL)
         return false;
     if (change->to == NULL || !s->is->writes_guarded)
         return true;
-    bool alike = from_granted == to_granted;
-    if (s->is->reads_judged)
-        alike = alike && sp_fs_kernel_decides(s, SP_LIST_READ, path) ==
-                             sp_fs_kernel_decides(s, SP_LIST_READ, to);
-    return alike && s->is->moves_granted;
+    bool alike = rights_alike(s, SP_LIST_WRITE, path, to) &&
+                 (!s->is->reads_judged || rights_alike(s, SP_LIST_READ, path, to));
+    /* What was granted and moved still has its rights, wherever it lies now. */
+    return alike && s->is->moves_granted && !s->grants_moved;
 }
 
 /* Linking an object by a descriptor or through a link: its own folder is not the path's. */
@@ -200,7 +290,8 @@ static struct sp_answer link_object(struct sp_act_call *call,
         return SP_REFUSE(object < 0 ? -object : -folder);
     sp_fs_path_of(object, from);
     sp_fs_path_in(folder, name, to);
-    if (refuses(call, change, from, to, &answer))
+    const unsigned mode[2] = {0, 0}; /* a folder is not linked */
+    if (refuses(call, change, from, to, mode, &answer))
         return answer;
     snprintf(object_name, sizeof object_name, "/proc/self/fd/%d", object);
     return linkat(AT_FDCWD, object_name, folder, name, AT_SYMLINK_FOLLOW) == 0
@@ -219,11 +310,22 @@ struct sp_answer sp_change_decide(struct sp_act_call *call,
     if (own || s->is->writes_judged || (s->is->reads_judged && to != NULL)) {
         int error = plain_error(change);
         if (error != 0)
-            return error == EACCES ? SP_CONTINUE : SP_REFUSE(error);
-        if (refuses(call, change, path, to, &answer))
+            return change->path->only_guest || (to != NULL && change->to->only_guest)
+                       ? SP_CONTINUE
+                       : SP_REFUSE(error);
+        const unsigned mode[2] = {change->path->mode,
+                                  change->to != NULL ? change->to->mode : 0};
+        if (refuses(call, change, path, to, mode, &answer))
             return answer;
     }
-    if (kernel_may(s, change))
-        return SP_CONTINUE;
-    return links_object(change) ? link_object(call, change) : do_it(call, change);
+    answer = kernel_may(s, change)  ? SP_CONTINUE
+             : links_object(change) ? link_object(call, change)
+                                    : do_it(call, change);
+    if (change->kind >= SP_CHANGE_REMOVE && change->kind <= SP_CHANGE_RENAME &&
+        answer.kind != SP_ANSWER_REFUSE) {
+        sp_fs_moved(call->s, path);
+        if (to != NULL)
+            sp_fs_moved(call->s, to);
+    }
+    return answer;
 }

@@ -193,7 +193,7 @@ struct sp_answer sp_act_exec(struct sp_act_call *call)
     if (call->process->lane != NULL)
         sp_lane_drain(call->process->lane, s->writer, 0);
     int result = sp_path_read(call, at ? sp_act_int(call, 0) : AT_FDCWD,
-                              sp_act_arg(call, at ? 1 : 0), true, &path);
+                              sp_act_arg(call, at ? 1 : 0), SP_LAST_FOLLOWED, &path);
     if (result != 0)
         return sp_act_unreadable(call, -result);
     bool judged = sp_policy_restricts(s->policy, SP_LIST_PROCESS);

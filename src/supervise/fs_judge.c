@@ -146,7 +146,8 @@ static bool opens(const struct sp_act_call *call)
 /* A folder is opened, to be listed. */
 static bool lists(const struct sp_act_call *call)
 {
-    int flags = call->n->data.nr == SYS_openat ? sp_act_int(call, 2) : sp_act_int(call, 1);
+    int flags =
+        call->n->data.nr == SYS_openat ? sp_act_int(call, 2) : sp_act_int(call, 1);
     return opens(call) && (flags & O_DIRECTORY) != 0;
 }
 
@@ -246,13 +247,35 @@ struct sp_answer sp_fs_deny(struct sp_act_call *call, const char *operation,
     return SP_REFUSE(err);
 }
 
+static bool granted(const struct sp_supervisor *s, enum sp_list list, const char *path,
+                    bool as_name)
+{
+    bool writes = list == SP_LIST_WRITE;
+    const struct sp_granted *all = writes ? &s->is->writable : &s->is->readable;
+    for (size_t i = 0; i < all->count && i < SP_GRANTED_MAX; i++)
+        if (!s->grant_gone[writes][i] && below(path, all->paths[i]) &&
+            !(as_name && strcmp(path, all->paths[i]) == 0))
+            return true;
+    return false;
+}
+
 bool sp_fs_kernel_decides(const struct sp_supervisor *s, enum sp_list list,
                           const char *path)
 {
-    const struct sp_granted *granted =
-        list == SP_LIST_WRITE ? &s->is->writable : &s->is->readable;
-    for (size_t i = 0; i < granted->count; i++)
-        if (below(path, granted->paths[i]))
-            return true;
-    return false;
+    return granted(s, list, path, false);
+}
+
+bool sp_fs_kernel_names(const struct sp_supervisor *s, enum sp_list list,
+                        const char *path)
+{
+    return granted(s, list, path, true);
+}
+
+void sp_fs_moved(struct sp_supervisor *s, const char *path)
+{
+    const struct sp_granted *const all[] = {&s->is->readable, &s->is->writable};
+    for (size_t list = 0; list < 2; list++)
+        for (size_t i = 0; i < all[list]->count && i < SP_GRANTED_MAX; i++)
+            if (below(all[list]->paths[i], path))
+                s->grant_gone[list][i] = s->grants_moved = true;
 }

@@ -39,4 +39,12 @@ struct sp_answer sp_fs_deny(struct sp_act_call *call, const char *operation,
 bool sp_fs_kernel_decides(const struct sp_supervisor *s, enum sp_list list,
                           const char *path);
 
+/* The same of a name that is made, changed or removed: its folder must be granted. */
+bool sp_fs_kernel_names(const struct sp_supervisor *s, enum sp_list list,
+                        const char *path);
+
+/* The object is not, or will not be, at that path any more. A right is granted on an object, not on
+ * its name: what comes to stand there is not granted. */
+void sp_fs_moved(struct sp_supervisor *s, const char *path);
+
 #endif

@@ -74,8 +74,8 @@ static void record(struct sp_act_call *call, const struct sp_path *path, int fla
     struct sp_place place;
     struct sp_buffer members;
     char text[160];
-    const char *slash = strrchr(path->asked, '/');
-    const char *name = slash != NULL ? slash : path->asked;
+    const char *slash = strrchr(call->asked, '/');
+    const char *name = slash != NULL ? slash : call->asked;
     bool changes = (flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0;
     (void)(changes ? sp_place_find : sp_place_claimed)(call, SP_ACT_OPEN, name, &place,
                                                        NULL);
@@ -101,6 +101,7 @@ struct wish {
     bool reads;
     bool writes; /* content, or a new file */
     bool makes;  /* a file that is not there yet */
+    bool names;  /* ... and gives it a name */
 };
 
 static struct wish wish_of(int flags, const struct sp_path *path)
@@ -110,7 +111,8 @@ static struct wish wish_of(int flags, const struct sp_path *path)
         unnamed || ((flags & O_CREAT) != 0 && path->error == ENOENT && !path->stray);
     return (struct wish){.reads = (flags & O_ACCMODE) != O_WRONLY,
                          .writes = makes || (flags & (O_ACCMODE | O_TRUNC)) != 0,
-                         .makes = makes};
+                         .makes = makes,
+                         .names = makes && !unnamed};
 }
 
 /* Whether the policy says no; then *ret_answer is the answer. A file without a name is judged as
@@ -138,13 +140,27 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_path *path
 {
     const struct sp_supervision *is = s->is;
     bool whole = is->truncation_guarded || (flags & O_TRUNC) == 0;
-    if (path->dangling && wish->makes) /* what is made lies elsewhere */
-        return !(is->writes_guarded || is->writes_judged);
     bool writes = !wish->writes || !(is->writes_guarded || is->writes_judged) ||
-                  (whole && sp_fs_kernel_decides(s, SP_LIST_WRITE, path->text));
+                  (whole && (wish->names ? sp_fs_kernel_names : sp_fs_kernel_decides)(
+                                s, SP_LIST_WRITE, path->text));
     bool reads = !wish->reads || !is->reads_judged || s->observed != NULL ||
                  sp_fs_kernel_decides(s, SP_LIST_READ, path->text);
     return writes && reads;
+}
+
+/* What the kernel says before it asks for any right. 0: nothing of the kind. */
+static int plain_error(const struct sp_path *path, int flags, const struct wish *wish)
+{
+    bool creates = (flags & O_CREAT) != 0;
+    if (creates && (flags & O_DIRECTORY) != 0)
+        return EINVAL;
+    if (path->error == EACCES && !path->only_guest)
+        return EACCES;
+    if (creates && path->slash && !path->stray)
+        return EISDIR;
+    if (path->error != 0)
+        return wish->names || path->only_guest ? 0 : path->error;
+    return creates && (flags & O_EXCL) != 0 ? EEXIST : 0;
 }
 
 static struct sp_answer decide(struct sp_act_call *call, const struct sp_path *path,
@@ -158,40 +174,46 @@ static struct sp_answer decide(struct sp_act_call *call, const struct sp_path *p
         (wish.reads && is->reads_judged);
     if ((flags & O_PATH) != 0)
         return SP_CONTINUE; /* nothing can be read or written by it */
-    if (judged && path->error != 0 && path->error != EACCES && !wish.makes)
-        return SP_REFUSE(path->error);
-    if (judged && path->error == 0 &&
-        (flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
-        return SP_REFUSE(EEXIST);
+    int error = plain_error(path, flags, &wish);
+    if (judged && error != 0)
+        return SP_REFUSE(error);
     if (judged && refused(call, path, flags, &wish, &answer))
         return answer;
     if (kernel_may(call->s, path, flags, &wish))
         return SP_CONTINUE;
+    if (error != 0)
+        return SP_REFUSE(error);
     return sp_broker_open(call, path, flags, mode);
 }
 
 struct sp_answer sp_act_open(struct sp_act_call *call)
 {
     struct open_call open = decode(call);
-    struct sp_path path;
+    static struct sp_path path;
+    static struct sp_path target;
     bool creates = (open.flags & O_CREAT) != 0 || (open.flags & O_TMPFILE) == O_TMPFILE;
     bool changes = creates || (open.flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool follow = (open.flags & O_NOFOLLOW) == 0 &&
                   (open.flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
     int result = open.path == 0
                      ? -EFAULT
-                     : sp_path_read(call, open.dirfd, open.path, follow, &path);
+                     : sp_path_read(call, open.dirfd, open.path,
+                                    follow ? SP_LAST_FOLLOWED : SP_LAST_KEPT, &path);
     if (result != 0 || path.asked[0] == '\0')
         return sp_act_unreadable(call, result != 0 ? -result : ENOENT);
     call->asked = path.asked;
     /* Such a file runs with its owner's rights when somebody outside starts it. */
     if (creates && (open.mode & (S_ISUID | S_ISGID)) != 0)
         return sp_fs_deny(call, "open", path.text, EPERM);
+    /* A file is made where the link leads. */
+    bool pursued =
+        creates && follow && !path.slash && sp_path_pursue(call, &path, &target);
+    const struct sp_path *at = pursued ? &target : &path;
     if (changes && (open.flags & O_TMPFILE) != O_TMPFILE)
-        sp_files_note(&call->s->files, path.text);
-    struct sp_answer answer = decide(call, &path, open.flags, open.mode);
+        sp_files_note(&call->s->files, at->text);
+    struct sp_answer answer = decide(call, at, open.flags, open.mode);
     if (!call->denied && call->s->phase >= SP_PHASE_RUNNING)
-        record(call, &path, open.flags, &answer);
+        record(call, at, open.flags, &answer);
     return answer;
 }
 
@@ -204,7 +226,7 @@ bool sp_open_of_loader(const struct sp_act_call *call)
         return false;
     struct open_call open = decode(call);
     if ((open.flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0 ||
-        sp_path_read(call, open.dirfd, open.path, true, &path) != 0)
+        sp_path_read(call, open.dirfd, open.path, SP_LAST_FOLLOWED, &path) != 0)
         return false;
     const char *name = strrchr(path.text, '/');
     if (name != NULL && strstr(name, ".so") != NULL)

@@ -124,11 +124,29 @@ static int folder_argument(const struct sp_act_call *call, int8_t argument)
     return argument == CWD ? AT_FDCWD : sp_act_int(call, argument);
 }
 
-static int read_path(struct sp_act_call *call, int8_t dirfd, int8_t path, bool follow,
-                     struct sp_path *ret_path)
+/* Whether the call takes no path, or an empty one, for the descriptor itself. */
+static bool may_lack_path(const struct sp_act_call *call, int folder)
 {
-    return sp_path_read(call, folder_argument(call, dirfd),
-                        path == NONE ? 0 : sp_act_arg(call, path), follow, ret_path);
+    int nr = call->n->data.nr;
+#ifdef SYS_futimesat
+    if (nr == SYS_futimesat)
+        return folder != AT_FDCWD;
+#endif
+    return nr == SYS_utimensat && folder != AT_FDCWD;
+}
+
+static int read_path(struct sp_act_call *call, int8_t dirfd, int8_t path,
+                     enum sp_last last, struct sp_path *ret_path)
+{
+    int folder = folder_argument(call, dirfd);
+    uint64_t address = path == NONE ? 0 : sp_act_arg(call, path);
+    if (path != NONE && address == 0 && !may_lack_path(call, folder))
+        return -EFAULT;
+    int result = sp_path_read(call, folder, address, last, ret_path);
+    bool empty = result == 0 && address != 0 && ret_path->asked[0] == '\0';
+    if (empty && (sp_attributes_flags(call) & AT_EMPTY_PATH) == 0)
+        return -ENOENT;
+    return result;
 }
 
 static bool is_op(const struct path_call *p, const char *op)
@@ -136,13 +154,19 @@ static bool is_op(const struct path_call *p, const char *op)
     return strcmp(p->op, op) == 0;
 }
 
-/* Whether a link at the end of the first path is followed. */
-static bool follows(const struct sp_act_call *call, const struct path_call *p)
+/* What a link at the end of the first path means. */
+static enum sp_last first_last(const struct sp_act_call *call,
+                               const struct path_call *p)
 {
+    bool follows = is_op(p, "truncate");
     if (is_op(p, "link"))
-        return call->n->data.nr == SYS_linkat &&
-               (sp_act_int(call, 4) & AT_SYMLINK_FOLLOW) != 0;
-    return p->kind == ATTRIBUTE ? !sp_attributes_of_link(call) : is_op(p, "truncate");
+        follows = call->n->data.nr == SYS_linkat &&
+                  (sp_act_int(call, 4) & AT_SYMLINK_FOLLOW) != 0;
+    else if (p->kind == ATTRIBUTE)
+        follows = !sp_attributes_of_link(call);
+    else if (!follows)
+        return SP_LAST_NAMED;
+    return follows ? SP_LAST_FOLLOWED : SP_LAST_KEPT;
 }
 
 static struct sp_answer decide_truncate(struct sp_act_call *call,
@@ -183,6 +207,14 @@ static struct sp_answer decide(struct sp_act_call *call, const struct path_call 
     return sp_change_decide(call, &change);
 }
 
+/* What was announced is this call, of which there is nothing to tell: not the next one. */
+static void forget_claim(struct sp_act_call *call)
+{
+    struct sp_place place;
+    (void)sp_place_claimed(call, SP_ACT_FILE, NULL, &place, NULL);
+    sp_place_release(&place);
+}
+
 struct sp_answer sp_act_path(struct sp_act_call *call)
 {
     const struct path_call *p = find_call(call->n->data.nr);
@@ -190,11 +222,13 @@ struct sp_answer sp_act_path(struct sp_act_call *call)
     static struct sp_path to;
     if (p == NULL)
         return SP_REFUSE(EPERM);
-    int result = read_path(call, p->dirfd, p->path, follows(call, p), &path);
+    int result = read_path(call, p->dirfd, p->path, first_last(call, p), &path);
     if (result == 0 && p->to != NONE)
-        result = read_path(call, p->to_dirfd, p->to, false, &to);
-    if (result != 0)
+        result = read_path(call, p->to_dirfd, p->to, SP_LAST_NAMED, &to);
+    if (result != 0) {
+        forget_claim(call);
         return sp_act_unreadable(call, -result);
+    }
     /* A mode with set-id bits makes a file that runs with its owner's rights when somebody
      * outside starts it; a device node reaches the kernel's drivers. */
     if (p->mode != NONE && dangerous_mode(p, sp_act_arg(call, p->mode)))
@@ -203,6 +237,7 @@ struct sp_answer sp_act_path(struct sp_act_call *call)
     const char *op = p->op;
     if (call->n->data.nr == SYS_unlinkat && (sp_act_int(call, 2) & AT_REMOVEDIR) != 0)
         op = "rmdir";
+    call->op = op;
     sp_files_note(&call->s->files, path.text);
     if (p->to != NONE)
         sp_files_note(&call->s->files, to.text);

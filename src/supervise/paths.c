@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -84,30 +85,48 @@ static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
     return named ? -ENOENT : -EBADF;
 }
 
+/* The object, for what is changed is a name: without the slash behind it. */
+static int open_named(pid_t tid, struct sp_path *path)
+{
+    char bare[PATH_MAX];
+    size_t size = strlen(path->asked);
+    while (size > 1 && path->asked[size - 1] == '/')
+        size--;
+    memcpy(bare, path->asked, size);
+    bare[size] = '\0';
+    return sp_guest_walk_path(tid, path->dirfd, bare, O_NOFOLLOW, &path->only_guest);
+}
+
 /* Where path->asked leads. */
-static int resolve(const struct sp_act_call *call, bool follow, bool named,
+static int resolve(const struct sp_act_call *call, enum sp_last last, bool named,
                    struct sp_path *path)
 {
     pid_t tid = (pid_t)call->n->pid;
+    struct stat st;
+    size_t size = strlen(path->asked);
     path->error = 0;
-    path->stray = path->dangling = false;
-    if (path->asked[0] == '\0')
+    path->stray = false;
+    path->only_guest = false;
+    path->mode = 0;
+    path->slash = size > 0 && path->asked[size - 1] == '/';
+    if (size == 0)
         return by_descriptor(tid, path->dirfd, named, path->text);
-    sp_auto_fd fd =
-        sp_guest_open_path(tid, path->dirfd, path->asked, follow ? 0 : O_NOFOLLOW);
-    if (fd >= 0 && canonical(fd, path->text))
+    sp_auto_fd fd = last == SP_LAST_NAMED
+                        ? open_named(tid, path)
+                        : sp_guest_walk_path(tid, path->dirfd, path->asked,
+                                             last == SP_LAST_KEPT ? O_NOFOLLOW : 0,
+                                             &path->only_guest);
+    if (fd >= 0 && canonical(fd, path->text)) {
+        path->mode = fstat(fd, &st) == 0 ? st.st_mode : 0;
         return 0;
-    path->error = fd < 0 ? -fd : ENAMETOOLONG;
-    if (follow && fd == -ENOENT) {
-        sp_auto_fd link = sp_guest_open_path(tid, path->dirfd, path->asked, O_NOFOLLOW);
-        path->dangling = link >= 0;
     }
+    path->error = fd < 0 ? -fd : ENAMETOOLONG;
     path->stray = !by_folder(tid, path->dirfd, path->asked, path->text);
     return 0;
 }
 
 int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
-                 bool follow, struct sp_path *ret_path)
+                 enum sp_last last, struct sp_path *ret_path)
 {
     pid_t tid = (pid_t)call->n->pid;
     ret_path->dirfd = dirfd;
@@ -115,16 +134,16 @@ int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
     ssize_t size = address == 0 ? 0
                                 : sp_guest_text(tid, address, ret_path->asked,
                                                 sizeof ret_path->asked);
-    int result = size < 0 ? (int)size : resolve(call, follow, address != 0, ret_path);
+    int result = size < 0 ? (int)size : resolve(call, last, address != 0, ret_path);
     return sp_notify_valid(call) ? result : -ESRCH;
 }
 
 int sp_path_take(const struct sp_act_call *call, int dirfd, const char *asked,
-                 bool follow, struct sp_path *ret_path)
+                 enum sp_last last, struct sp_path *ret_path)
 {
     ret_path->dirfd = dirfd;
     snprintf(ret_path->asked, sizeof ret_path->asked, "%s", asked);
-    int result = resolve(call, follow, true, ret_path);
+    int result = resolve(call, last, true, ret_path);
     return sp_notify_valid(call) ? result : -ESRCH;
 }
 
@@ -155,6 +174,42 @@ int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
     if (code != 0)
         return code;
     return sp_guest_open_path((pid_t)call->n->pid, path->dirfd, folder, O_DIRECTORY);
+}
+
+#define LINKS_MAX 40 /* as in the kernel */
+
+/* The link's text, as a path from the root folder or from the link's own. false: it is no link, or
+ * what comes out is too long. */
+static bool link_text(struct sp_act_call *call, const struct sp_path *path,
+                      char to[PATH_MAX])
+{
+    char name[NAME_MAX + 2];
+    char target[PATH_MAX];
+    char folder[PATH_MAX];
+    sp_auto_fd fd = sp_path_open_folder(call, path, name);
+    ssize_t n = fd >= 0 ? readlinkat(fd, name, target, sizeof target - 1) : -1;
+    if (n <= 0 || !canonical(fd, folder))
+        return false;
+    target[n] = '\0';
+    int length = target[0] == '/' ? snprintf(to, PATH_MAX, "%s", target)
+                                  : snprintf(to, PATH_MAX, "%s/%s", folder, target);
+    return length < PATH_MAX;
+}
+
+bool sp_path_pursue(struct sp_act_call *call, const struct sp_path *path,
+                    struct sp_path *ret_target)
+{
+    char text[PATH_MAX];
+    bool link = false;
+    for (int i = 0; i < LINKS_MAX && path->error == ENOENT && !path->stray &&
+                    link_text(call, path, text);
+         i++) {
+        if (sp_path_take(call, AT_FDCWD, text, SP_LAST_FOLLOWED, ret_target) != 0)
+            return false;
+        path = ret_target;
+        link = true;
+    }
+    return link;
 }
 
 bool sp_path_writable(const struct sp_supervisor *s, const struct sp_path *path)

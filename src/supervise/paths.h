@@ -13,22 +13,35 @@ struct sp_path {
     int dirfd;            /* the guest's number, or AT_FDCWD */
     char asked[PATH_MAX]; /* "": the descriptor itself */
     char text[PATH_MAX];  /* absolute; links are followed but for what cannot be */
-    int error;     /* why there is no object there (ENOENT ...), 0: there is one; EACCES
+    int error; /* why there is no object there (ENOENT ...), 0: there is one; EACCES
                              also when only the guest itself can walk there */
-    bool stray;    /* nor can its folder be found */
-    bool dangling; /* a link stands there that leads to nothing */
+    bool only_guest; /* it is that */
+    bool stray;      /* nor can its folder be found */
+    bool slash;      /* it ends with one */
+    unsigned mode;   /* of the object, 0: there is none */
 };
 
-/* Copies the path once. `address` 0: the descriptor itself. `follow`: a symbolic link at the end
- * is followed. 0 or a negative errno: -EFAULT when the guest's memory cannot be read, -ESRCH
- * when the thread is gone, the kernel's for a path that is none. What could not be read may not
- * go on to the kernel: a thread can make it readable again. */
+/* What a symbolic link at the end of a path means. */
+enum sp_last {
+    SP_LAST_KEPT,     /* itself, unless there is a slash behind it */
+    SP_LAST_FOLLOWED, /* what it leads to */
+    SP_LAST_NAMED,    /* itself: it is the name that is changed */
+};
+
+/* Copies the path once. `address` 0: the descriptor itself. 0 or a negative errno: -EFAULT when
+ * the guest's memory cannot be read, -ESRCH when the thread is gone, the kernel's for a path that
+ * is none. What could not be read may not go on to the kernel: a thread can make it readable
+ * again. */
 int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
-                 bool follow, struct sp_path *ret_path);
+                 enum sp_last last, struct sp_path *ret_path);
 
 /* The same of a path that was copied already. */
 int sp_path_take(const struct sp_act_call *call, int dirfd, const char *asked,
-                 bool follow, struct sp_path *ret_path);
+                 enum sp_last last, struct sp_path *ret_path);
+
+/* Where a file is made when `path` is a link that leads nowhere. true: it is one. */
+bool sp_path_pursue(struct sp_act_call *call, const struct sp_path *path,
+                    struct sp_path *ret_target);
 
 /* O_PATH descriptors in the guest's context, or a negative errno: of the object (flags as
  * O_NOFOLLOW), and of its folder, with the last name as it was written. */

@@ -148,6 +148,15 @@ static bool speaks_of(const struct sp_claim *claim, const char *text)
     return !names;
 }
 
+/* Some events announce what never comes to the kernel: the next act is another one. */
+static bool means(const struct sp_claim *claim, const char *op)
+{
+    size_t size;
+    const char *text = sp_claim_text(claim, SP_FIELD_OP, &size);
+    return op == NULL || text == NULL ||
+           (size == strlen(op) && memcmp(text, op, size) == 0);
+}
+
 /* The lane of who made a child that has not become a program of its own. */
 static struct sp_lane *makers_lane(const struct sp_act_call *call)
 {
@@ -182,7 +191,7 @@ bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *tex
         lane = makers_lane(call); /* a fork that runs Python before it executes */
         told = lane != NULL && sp_lane_act(lane, 0, act, into);
     }
-    if (told && speaks_of(into, text)) {
+    if (told && speaks_of(into, text) && means(into, call->op)) {
         sp_place_from_claim(into, ret_place);
         return true;
     }

@@ -44,6 +44,7 @@ static inline bool sp_status_limit(enum sp_status status)
 }
 
 /* Canonical folders and files: what they are, and what is below them. */
+#define SP_GRANTED_MAX 256u
 struct sp_granted {
     const char *const *paths;
     size_t count;
@@ -63,9 +64,11 @@ struct sp_supervision {
     const char *resolver;       /* path of the program that looks names up */
     enum sp_reach reach;        /* of the network, as it is enforced */
     bool writes_guarded; /* the domain restricts writes at all (Landlock is there) */
-    struct sp_granted interpreters; /* loaders and interpreters of allowed programs: files that
+    struct sp_granted
+        interpreters; /* loaders and interpreters of allowed programs: files that
                                        are no programs of their own */
-    bool programs_bounded; /* the domain lets only allowed programs and these be executed */
+    bool
+        programs_bounded; /* the domain lets only allowed programs and these be executed */
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
     bool needs_agent;        /* a program whose agent does not report in ends the run */

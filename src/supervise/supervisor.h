@@ -45,6 +45,8 @@ struct sp_supervisor {
     struct sp_resolver resolver;
     struct sp_hosts hosts;
     struct sp_files files;
+    bool grant_gone[2][SP_GRANTED_MAX]; /* readable, writable: see sp_fs_moved */
+    bool grants_moved;                  /* some are */
     struct sp_violations violations;
     struct sp_violations refusals; /* under a policy that only traces */
     int epoll;
@@ -78,8 +80,9 @@ struct sp_act_call {
     const struct seccomp_notif *n;
     struct sp_process *process;
     const char
-        *asked;  /* the path that it names, as it was written; NULL: none, or two */
-    bool denied; /* a denial of it was recorded: that is its event */
+        *asked;     /* the path that it names, as it was written; NULL: none, or two */
+    const char *op; /* what events call it; NULL: not told apart */
+    bool denied;    /* a denial of it was recorded: that is its event */
     const char *sentence; /* which says so; valid until the next one */
     bool again;           /* the same attempt as the call before: its sentence stays */
     bool observing;       /* decided by the policy that is only observed */

@@ -338,6 +338,21 @@ int sp_guest_bind_in(pid_t tid, int folder, int ruleset, int socket,
     return WIFEXITED(status) ? -WEXITSTATUS(status) : -EACCES;
 }
 
+bool sp_guest_fd_bare(pid_t tid, int fd)
+{
+    char name[60];
+    char line[80];
+    unsigned flags = 0;
+    snprintf(name, sizeof name, "/proc/%d/fdinfo/%d", tid, fd);
+    FILE *info = fopen(name, "re");
+    while (info != NULL && fgets(line, sizeof line, info) != NULL)
+        if (sscanf(line, "flags: %o", &flags) == 1)
+            break;
+    if (info != NULL)
+        fclose(info);
+    return (flags & O_PATH) != 0;
+}
+
 unsigned sp_guest_umask(pid_t tid)
 {
     char name[40];

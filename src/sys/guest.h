@@ -88,10 +88,16 @@ int sp_guest_bind_path(pid_t tid, int ruleset, int socket,
 int sp_guest_bind_in(pid_t tid, int folder, int ruleset, int socket,
                      const struct sockaddr_un *address, unsigned size);
 
+/* Whether the thread's descriptor was opened O_PATH: nothing can be done by it. */
+bool sp_guest_fd_bare(pid_t tid, int fd);
+
 /* An O_PATH descriptor for `path` as the thread sees it (its cwd or `dirfd`); flags as
  * O_NOFOLLOW. What procfs calls by magic names (/proc/self/fd/N, /proc/PID/root of a process of
  * the run, /dev/stdin) is looked up for the guest and followed to the object. Any other walk into
  * procfs is refused with -EACCES: it would be resolved for us instead of for the guest. */
 int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags);
+/* The same; *ret_only_guest: it was refused as such a walk. */
+int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
+                       bool *ret_only_guest);
 
 #endif

@@ -77,9 +77,16 @@ static size_t magic_name(const char *rest)
     return ends ? task + 3 + digits : 0;
 }
 
-/* Opens in the thread's context. Magic links of procfs are not followed: they would be resolved
- * for us instead of for the guest. */
-static int open_for(pid_t tid, int dirfd, const char *path, int flags, unsigned mode)
+/* The kernel says ELOOP of a magic link that is not to be followed and of links that go round. */
+static bool goes_round(int at, const char *path, int flags)
+{
+    sp_auto_fd fd = openat(at, path, flags | O_PATH | O_CLOEXEC);
+    return fd < 0 && errno == ELOOP;
+}
+
+/* Opens O_PATH in the thread's context. Magic links of procfs are not followed: they would be
+ * resolved for us instead of for the guest. *ret_loops: ELOOP means just that. */
+static int open_for(pid_t tid, int dirfd, const char *path, int flags, bool *ret_loops)
 {
     char name[60];
     sp_auto_fd at = -1;
@@ -92,16 +99,19 @@ static int open_for(pid_t tid, int dirfd, const char *path, int flags, unsigned 
         if (at < 0)
             return -errno;
     }
-    struct open_how how = {.flags = (uint64_t)(unsigned)flags,
-                           .mode = mode,
+    int from = at >= 0 ? at : AT_FDCWD;
+    struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_PATH | O_CLOEXEC),
                            .resolve = RESOLVE_NO_MAGICLINKS};
-    int fd = (int)syscall(SYS_openat2, at >= 0 ? at : AT_FDCWD, path, &how, sizeof how);
-    return fd < 0 ? -errno : fd;
+    int fd = (int)syscall(SYS_openat2, from, path, &how, sizeof how);
+    int code = fd < 0 ? -errno : fd;
+    if (code == -ELOOP)
+        *ret_loops = goes_round(from, path, flags);
+    return code;
 }
 
 /* What a magic name leads to; with more path behind it, from there. -EXDEV: it is none, or it is
  * not to be followed. */
-static int open_magic(pid_t tid, const char *path, int flags)
+static int open_magic(pid_t tid, const char *path, int flags, bool *ret_loops)
 {
     char name[PATH_MAX];
     char other[PATH_MAX];
@@ -121,22 +131,34 @@ static int open_magic(pid_t tid, const char *path, int flags)
     struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_PATH | O_CLOEXEC),
                            .resolve = RESOLVE_NO_MAGICLINKS};
     int fd = (int)syscall(SYS_openat2, object, behind, &how, sizeof how);
-    return fd < 0 ? -errno : fd;
+    int code = fd < 0 ? -errno : fd;
+    if (code == -ELOOP)
+        *ret_loops = goes_round(object, behind, flags);
+    return code;
+}
+
+int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
+                       bool *ret_only_guest)
+{
+    struct statfs fs;
+    *ret_only_guest = false;
+    bool loops = false;
+    int fd = open_magic(tid, path, flags, &loops);
+    if (fd == -EXDEV)
+        fd = open_for(tid, dirfd, path, flags, &loops);
+    if (fd < 0 && (fd != -ELOOP || loops))
+        return fd;
+    if (fd >= 0 && (fstatfs(fd, &fs) != 0 || fs.f_type != PROC_MAGIC))
+        return fd;
+    sp_close_fd(&fd);
+    *ret_only_guest = true;
+    return -EACCES;
 }
 
 int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags)
 {
-    int fd = open_magic(tid, path, flags);
-    if (fd == -EXDEV)
-        fd = open_for(tid, dirfd, path, flags | O_PATH | O_CLOEXEC, 0);
-    if (fd < 0)
-        return fd == -ELOOP ? -EACCES : fd;
-    struct statfs fs;
-    if (fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC) {
-        close(fd);
-        return -EACCES;
-    }
-    return fd;
+    bool only_guest;
+    return sp_guest_walk_path(tid, dirfd, path, flags, &only_guest);
 }
 
 int sp_guest_open_fd(pid_t tid, int fd)

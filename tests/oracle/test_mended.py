@@ -1,0 +1,186 @@
+"""What the oracle once found, one case each: what used to happen stands before it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path as File
+
+import pytest
+from operations import (
+    CWD,
+    EXCHANGE,
+    NOREPLACE,
+    NUMBERS,
+    O_PATH,
+    O_TMPFILE,
+    Operation,
+    Path,
+    ask_change,
+    ask_make,
+    ask_move,
+    ask_open,
+    ask_slot,
+    nothing_asked,
+)
+from play import Case, play, root_below
+from programs import PROGRAM
+from trees import Entry
+
+pytestmark = [
+    pytest.mark.requires("program"),
+    pytest.mark.requires("listener"),
+    pytest.mark.requires("landlock"),
+    pytest.mark.requires("procfs"),
+]
+
+MADE = os.O_CREAT | os.O_WRONLY
+
+
+def plain(text: bytes) -> Path:
+    return Path("plain", 0, text)
+
+
+def opened(path: bytes, flags: int, how: str = "fd") -> Operation:
+    source = f"os.open({path!r}, {flags}, 0o644)"
+    return Operation("open", source, how, 0, ask_open(plain(path), flags))
+
+
+def removed(path: bytes) -> Operation:
+    source = f"os.unlink({path!r})"
+    return Operation("", source, "none", 0, ask_change("remove", plain(path), False))
+
+
+def made(path: bytes) -> Operation:
+    source = f"os.mkdir({path!r})"
+    return Operation("", source, "none", 0, ask_make("mkdir", plain(path)))
+
+
+def renamed(path: bytes, to: bytes, flags: int = 0) -> Operation:
+    source = f"os.rename({path!r}, {to!r})"
+    if flags:
+        source = f"C({NUMBERS['renameat2']}, {CWD}, {path!r}, {CWD}, {to!r}, {flags})"
+    ask = ask_move("rename", plain(path), plain(to), flags)
+    return Operation("", source, "none", 0, ask)
+
+
+def done(source: str) -> Operation:
+    return Operation("", source, "none", 0, nothing_asked)
+
+
+def changed(op: str, source: str, path: bytes) -> Operation:
+    return Operation("", source, "none", 0, ask_change(op, plain(path), True))
+
+
+def by_number(op: str, source: str) -> Operation:
+    return Operation("", source, "none", 0, ask_slot(op, "F", 0))
+
+
+def file(path: bytes) -> Entry:
+    return Entry("file", path, b"content\n")
+
+
+def folder(path: bytes) -> Entry:
+    return Entry("folder", path)
+
+
+def link(path: bytes, target: bytes) -> Entry:
+    return Entry("link", path, target)
+
+
+W, O = "{work}", "{root}/o"  # noqa: E741
+NOTHING_IN_O = {"deny_write": [O]}
+
+CASES = {
+    # A path that is no address was taken for the current folder, which was changed.
+    "no path": (NOTHING_IN_O, [], [
+        done("os.setxattr(-1, b'user.a', b'a')"),
+        done("os.removexattr(-1, b'user.a')")]),
+    # Judged where the link lies: made in a denied folder in silence, or denied in an allowed one.
+    "file made through a link": ({"allow_write": [W]}, [
+        link(b"w/out", b"../o/new"), link(b"o/in", b"../w/new")], [
+        opened(b"out", MADE), opened(b"../o/in", MADE), opened(b"out/", MADE)]),
+    # A glob with a folder above it denied the renaming of every file below that folder.
+    "rename beside a glob": ({"deny_write": ["{root}/*/key.txt"]}, [
+        folder(b"w/a"), file(b"w/a/b"), folder(b"w/c"), file(b"w/c/key.txt")], [
+        renamed(b"a/b", b"a/c"), renamed(b"a", b"d"), renamed(b"c", b"w")]),
+    # EACCES, where the kernel finds that there is nothing to exchange, or something in the way.
+    "rename with flags": (NOTHING_IN_O, [file(b"w/a"), file(b"o/b")], [
+        renamed(b"a", b"../o/none", EXCHANGE), renamed(b"a", b"../o/b", NOREPLACE),
+        renamed(b"none", b"../o/b"), renamed(b"a", b".."), renamed(b"a", b"../o/b/")]),
+    # ENOTDIR where something is there already; EACCES or ENOENT of what cannot be made.
+    "a slash behind": (NOTHING_IN_O, [
+        file(b"o/a"), file(b"w/a"), link(b"w/l", b"../o"), link(b"o/l", b"none")], [
+        made(b"a/"), made(b"../o/a/"), made(b"../o/l/"), opened(b"a/", MADE),
+        opened(b"../o/none/", MADE), opened(b"a", MADE | os.O_DIRECTORY), removed(b"l/"),
+        removed(b"../o/a/"), renamed(b"l/", b"x")]),
+    # The right is the folder's: the kernel refused it in silence.
+    "an allowed file": ({"allow_write": [W + "/a", W + "/b"]}, [file(b"w/a")], [
+        removed(b"a"), opened(b"a", MADE), opened(b"a", os.O_WRONLY),
+        renamed(b"a", b"b"), opened(b"b", os.O_RDWR), opened(b"a", MADE)]),
+    # What stands where something was granted is not granted: EACCES, and no violation.
+    "an allowed folder made anew": ({"allow_write": [W + "/a", W + "/b"]}, [
+        folder(b"w/a"), file(b"w/a/c")], [
+        removed(b"a/c"), changed("rmdir", "os.rmdir(b'a')", b"a"), made(b"a"),
+        opened(b"a/c", MADE), renamed(b"a", b"b"), opened(b"b/d", MADE),
+        renamed(b"b/c", b"b/e")]),
+    "a readable folder made anew": ({"allow_read": ["{python}", "{script}", W + "/a"]}, [
+        folder(b"w/a"), file(b"w/a/c")], [
+        renamed(b"a", b"b"), made(b"a"), opened(b"a/c", MADE),
+        opened(b"a/c", os.O_RDONLY), opened(b"b/c", os.O_RDONLY)]),
+    # The interpreter could not be started: what the kernel reads itself needs a grant.
+    "a denied name anywhere": ({"deny_read": ["**/.env"]}, [
+        file(b"w/.env"), file(b"w/a")], [
+        opened(b".env", os.O_RDONLY), opened(b"a", os.O_RDONLY),
+        renamed(b".env", b"b")]),
+    # A nameless file was judged as its folder, also by what may be read.
+    "a nameless file": ({"allow_read": ["{python}", "{script}"], "allow_write": [W],
+                         "deny_write": [W + "/a"]}, [folder(b"w/a"), file(b"w/b")], [
+        opened(b".", O_TMPFILE | os.O_RDWR), opened(b"a", O_TMPFILE | os.O_RDWR),
+        opened(b"none", O_TMPFILE | os.O_RDWR)]),
+    # Links that go round were told as EACCES.
+    "links that go round": (NOTHING_IN_O, [link(b"w/a", b"b"), link(b"w/b", b"a")], [
+        opened(b"a", os.O_WRONLY), made(b"a/c"),
+        changed("chmod", "os.chmod(b'a', 0o600)", b"a"),
+        opened(b"/proc/self/cwd/a", os.O_WRONLY)]),
+    # A descriptor that nothing can be done by changed its file.
+    "a bare descriptor": (NOTHING_IN_O, [file(b"w/a"), file(b"o/b")], [
+        opened(b"a", O_PATH, "keep"), by_number("chmod", "os.fchmod(F[0], 0o600)"),
+        by_number("utime", "os.utime(F[0], (1000, 1000))"),
+        by_number("setxattr", "os.setxattr(F[0], b'user.a', b'a')"),
+        opened(b"../o/b", O_PATH, "keep"), by_number("chown", "os.fchown(F[0], -1, -1)")]),
+    # What an event announces that never comes gave the next call its line.
+    "an announcement for nothing": (NOTHING_IN_O, [file(b"w/a")], [
+        done("os.utime(-1, (1, 1))"),
+        Operation("", "os.mknod(b'b', 0o100644)", "none", 0, ask_make("mknod", plain(b"b"))),
+        done("os.lockf(D[0], os.F_TEST, 0)"), done("os.ftruncate(-1, 0)"),
+        changed("truncate", f"C({NUMBERS['truncate']}, b'a', 1)", b"a")]),
+    # ENOENT of one end although the walk to the other ends before.
+    "folders closed by their mode": (NOTHING_IN_O, [folder(b"w/a"), file(b"o/b")], [
+        changed("chmod", "os.chmod(b'a', 0o600)", b"a"), renamed(b"none", b"a/b"),
+        renamed(b"a/b", b"../o/none/c"), opened(b"a/c/", MADE), removed(b"a/b"),
+        changed("chmod", "os.chmod(b'a', 0o700)", b"a")]),
+    # Judged by the folder it is seen from.
+    "no name at the end": ({"deny_write": [W + "/a/**"]}, [folder(b"w/a")], [
+        changed("rmdir", "os.rmdir(b'a/..')", b"a/.."), removed(b"a/."), made(b"a/..")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_agrees_where_it_once_differed(name):
+    lists, entries, operations = CASES[name]
+    base = File(tempfile.mkdtemp(prefix="sandpit-oracle-", dir="/tmp"))
+    try:
+        root, script = str(root_below(base)), str(base / "script.py")
+        lists = {
+            key: [p.replace("{root}", root).replace("{script}", script) for p in patterns]
+            for key, patterns in lists.items()
+        }
+        entries = [folder(b"w"), folder(b"o"), *entries]
+        case = Case(base, entries, lists, operations, [os.fsencode(root) + b"/w"])
+        found, steps = play(case, PROGRAM)
+        assert not found, "\n".join(found)
+        assert all(step.verdict != "skip" for step in steps)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
