@@ -28,7 +28,8 @@ static struct sp_stub *stub;
 
 /* ---- the program's life ------------------------------------------------------------------ */
 
-static void take_package(PyObject *args)
+/* The module that the command line names. */
+static int take_package(PyObject *args)
 {
     size_t size;
     const char *name = sp_text_view(
@@ -37,9 +38,12 @@ static void take_package(PyObject *args)
     size_t top = dot ? (size_t)(dot - name) : size;
     if (top == 0 || top >= sizeof sp_agent.package ||
         memcmp(name, "__main__", top) == 0)
-        return;
+        return 0;
+    if (sp_imports_program(name, size) < 0)
+        return -1;
     memcpy(sp_agent.package, name, top);
     sp_agent.package_size = top;
+    return 0;
 }
 
 /* A program that lies under the interpreter's folders is reviewed all the same. */
@@ -59,8 +63,8 @@ static int on_run(const char *operation, PyObject *args)
 {
     if (sp_agent.program || !sp_lane_owned())
         return 0;
-    if (strcmp(operation, "module") == 0)
-        take_package(args);
+    if (strcmp(operation, "module") == 0 && take_package(args) < 0)
+        return -1;
     if (strcmp(operation, "file") == 0)
         take_file(args);
     sp_agent.program = true;

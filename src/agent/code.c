@@ -6,6 +6,7 @@
 #else
 #include <frameobject.h>
 #endif
+#include <opcode.h>
 #include <string.h>
 
 #include "agent/agent.h"
@@ -85,6 +86,15 @@ int sp_frame_position(sp_frame *frame)
     return (int)unit * (int)sizeof(_Py_CODEUNIT);
 }
 
+bool sp_frame_at_import(sp_frame *frame)
+{
+    const _Py_CODEUNIT *at = (const _Py_CODEUNIT *)FRAME_NEXT(frame);
+    const uint8_t *code = (const uint8_t *)at;
+    while (code[0] == EXTENDED_ARG)
+        code += sizeof(_Py_CODEUNIT);
+    return code[0] == IMPORT_NAME;
+}
+
 int sp_frame_line(sp_frame *frame)
 {
     int line = PyCode_Addr2Line(sp_frame_code(frame), sp_frame_position(frame));
@@ -129,6 +139,22 @@ PyObject *sp_frame_argument(sp_frame *frame, int index)
 int sp_frame_position(sp_frame *frame)
 {
     return frame->f_lasti;
+}
+
+bool sp_frame_at_import(sp_frame *frame)
+{
+    PyObject *text = frame->f_code->co_code;
+#if PY_VERSION_HEX >= 0x030a0000
+    Py_ssize_t at = (Py_ssize_t)frame->f_lasti * 2; /* counted in instructions */
+#else
+    Py_ssize_t at = frame->f_lasti;
+#endif
+    const uint8_t *code = (const uint8_t *)PyBytes_AS_STRING(text);
+    if (at < 0)
+        return false;
+    while (at + 3 < PyBytes_GET_SIZE(text) && code[at] == EXTENDED_ARG)
+        at += 2;
+    return at < PyBytes_GET_SIZE(text) && code[at] == IMPORT_NAME;
 }
 
 int sp_frame_line(sp_frame *frame)
@@ -241,6 +267,17 @@ static bool machinery(const char *file, size_t size)
     return false;
 }
 
+/* Library code with functions that import what they are told to. */
+static bool carrier(const char *file, size_t size)
+{
+    static const char *const ends[] = {"/pkgutil.py", "/pickle.py", "/pydoc.py",
+                                       "/unittest/loader.py", "/logging/config.py"};
+    for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+        if (ends_with(file, size, ends[i]))
+            return true;
+    return false;
+}
+
 static enum sp_origin origin_of(const char *file, size_t size)
 {
     const char *program = sp_agent_text(sp_agent.config->program_offset);
@@ -255,7 +292,9 @@ static enum sp_origin origin_of(const char *file, size_t size)
         return SP_ORIGIN_TEXT;
     if (!under_python(file, size))
         return SP_ORIGIN_REVIEWED;
-    return machinery(file, size) ? SP_ORIGIN_MACHINERY : SP_ORIGIN_LIBRARY;
+    if (machinery(file, size))
+        return SP_ORIGIN_MACHINERY;
+    return carrier(file, size) ? SP_ORIGIN_CARRIER : SP_ORIGIN_LIBRARY;
 }
 
 /* By the name object, which all code objects of a file share and which an entry keeps
@@ -322,6 +361,7 @@ bool sp_frame_reviewed(sp_frame *frame)
         case SP_ORIGIN_REVIEWED:
             return true;
         case SP_ORIGIN_LIBRARY:
+        case SP_ORIGIN_CARRIER:
             return of_named_package(frame);
         case SP_ORIGIN_TEXT:
             text = true;
@@ -343,6 +383,7 @@ sp_frame *sp_frame_site(sp_frame *top)
         case SP_ORIGIN_REVIEWED:
             return top;
         case SP_ORIGIN_LIBRARY:
+        case SP_ORIGIN_CARRIER:
             if (of_named_package(top))
                 return top;
             text = NULL;
@@ -360,9 +401,14 @@ sp_frame *sp_frame_site(sp_frame *top)
 
 sp_frame *sp_frame_importer(sp_frame *top)
 {
-    while (top && sp_code_origin(sp_frame_code(top)) == SP_ORIGIN_MACHINERY)
-        top = sp_frame_back(top);
-    return top;
+    for (; top; top = sp_frame_back(top)) {
+        enum sp_origin origin = sp_code_origin(sp_frame_code(top));
+        bool passes_on = origin == SP_ORIGIN_MACHINERY || origin == SP_ORIGIN_CARRIER;
+        /* What they import by a statement of their own, they need themselves. */
+        if (!passes_on || sp_frame_at_import(top))
+            return top;
+    }
+    return NULL;
 }
 
 /* ---- fields ------------------------------------------------------------------------------- */

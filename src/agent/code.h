@@ -25,15 +25,17 @@ sp_frame *sp_frame_back(sp_frame *frame);
 PyCodeObject *sp_frame_code(sp_frame *frame); /* borrowed, never NULL */
 PyObject *sp_frame_globals(sp_frame *frame);  /* borrowed, may be NULL */
 PyObject *sp_frame_argument(sp_frame *frame,
-                            int index); /* borrowed, NULL when unbound */
-int sp_frame_line(sp_frame *frame);     /* 0 when unknown */
-int sp_frame_position(sp_frame *frame); /* the instruction, in bytes */
+                            int index);   /* borrowed, NULL when unbound */
+int sp_frame_line(sp_frame *frame);       /* 0 when unknown */
+int sp_frame_position(sp_frame *frame);   /* the instruction, in bytes */
+bool sp_frame_at_import(sp_frame *frame); /* it executes an import statement */
 
 enum sp_origin {
     SP_ORIGIN_LIBRARY, /* under {python} */
     SP_ORIGIN_REVIEWED,
     SP_ORIGIN_TEXT, /* "<string>" and the like: as the first caller that has a file */
     SP_ORIGIN_MACHINERY, /* importlib, runpy: import for their callers, looked through */
+    SP_ORIGIN_CARRIER, /* pickle, pkgutil: a library that imports for its callers as well */
 };
 
 /* By the code's file name alone, remembered per name object. */
@@ -46,7 +48,8 @@ bool sp_frame_reviewed(sp_frame *frame);
  * NULL: none. */
 sp_frame *sp_frame_site(sp_frame *top);
 
-/* Innermost frame that is not the import system's, or NULL. */
+/* Innermost frame that imports for itself: by a statement, or by a call where it is neither of the
+ * import system nor of a carrier. NULL: none. */
 sp_frame *sp_frame_importer(sp_frame *top);
 
 /* Text of a str as UTF-8, lone surrogates as their bytes of the file system, without

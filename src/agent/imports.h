@@ -13,11 +13,15 @@
 #define SP_AGENT_IMPORTS_H
 
 #include <Python.h>
+#include <stddef.h>
 
 /* When the program starts: puts the shims in place. */
 void sp_imports_start(void);
 /* When the interpreter ends: writes what still waits. */
 void sp_imports_stop(void);
+
+/* The module that the command line names (-m): 0, or -1 with an exception set. */
+int sp_imports_program(const char *name, size_t size);
 
 /* From the audit hook: 0, or -1 with an exception set. */
 int sp_imports_event(const char *operation, PyObject *args); /* (module, file, ...) */

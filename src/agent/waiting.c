@@ -28,6 +28,60 @@ static uint16_t copy_place(char *to, size_t room, sp_frame *frame)
     return (uint16_t)(used + snprintf(to + used, 12, ":%d", sp_frame_line(frame)));
 }
 
+__thread sp_frame *sp_import_from_c;
+
+/* C code of the interpreter imports these while it does something else for its caller, whose frame
+ * is the innermost one then. Nothing can be done with them that could not be done without. */
+static bool inner_name(const char *module, size_t size)
+{
+    static const char *const names[] = {"_abc",
+                                        "_bootlocale",
+                                        "_codecs",
+                                        "_collections_abc",
+                                        "_compat_pickle",
+                                        "_datetime",
+                                        "_decimal",
+                                        "_io",
+                                        "_pydatetime",
+                                        "_strptime",
+                                        "_weakrefset",
+                                        "abc",
+                                        "codecs",
+                                        "collections",
+                                        "contextlib",
+                                        "contextvars",
+                                        "copy",
+                                        "copyreg",
+                                        "datetime",
+                                        "decimal",
+                                        "encodings",
+                                        "enum",
+                                        "functools",
+                                        "io",
+                                        "linecache",
+                                        "locale",
+                                        "numbers",
+                                        "operator",
+                                        "re",
+                                        "string",
+                                        "struct",
+                                        "tokenize",
+                                        "traceback",
+                                        "types",
+                                        "typing",
+                                        "unicodedata",
+                                        "warnings",
+                                        "weakref",
+                                        "zoneinfo"};
+    size_t top = 0;
+    while (top < size && module[top] != '.')
+        top++;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strlen(names[i]) == top && memcmp(names[i], module, top) == 0)
+            return true;
+    return false;
+}
+
 bool sp_import_describe(struct sp_import *import, const char *module,
                         size_t module_size)
 {
@@ -36,10 +90,16 @@ bool sp_import_describe(struct sp_import *import, const char *module,
     import->tid = sp_lane_tid();
     import->cached = false;
     import->native = false;
+    import->program = false;
     import->module_size =
         copy_cut(import->module, sizeof import->module, module, module_size);
     import->from_size = import->at_size = 0;
     import->direct = importer && sp_frame_reviewed(importer);
+    /* The import system's own needs are the interpreter's too. */
+    import->inner =
+        importer && (sp_code_origin(sp_frame_code(importer)) == SP_ORIGIN_MACHINERY ||
+                     (importer == sp_import_from_c &&
+                      inner_name(import->module, import->module_size)));
     if (importer)
         import->from_size = copy_place(import->from, sizeof import->from, importer);
     sp_frame *site = importer ? sp_frame_site(importer) : NULL;

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "agent/code.h"
+
 /* What is known of one import. Texts are cut to fit. */
 struct sp_import {
     uint64_t mark;
@@ -17,10 +19,16 @@ struct sp_import {
     bool direct;
     bool cached;
     bool native;
+    bool program; /* named on the command line */
+    bool inner;   /* what the interpreter's C code imports for itself */
     char module[256];
     char from[512]; /* "file:line" of the importing code */
     char at[512];
 };
+
+/* The frame whose call into C code has led to an import that is being done, as far as that shows; of
+ * the calling thread, NULL: none. */
+extern __thread sp_frame *sp_import_from_c;
 
 /* Looks at the calling thread's frames: from where, whether by reviewed code. False: there
  * is no importing frame (the program itself is being started). */

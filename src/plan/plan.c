@@ -108,19 +108,10 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
             sp_limit_plan_has(&plan->limits, SP_LIMIT_PROCESSES, SP_BY_LISTENER),
         .forks_denied = sp_policy_fork(plan->policy).action == SP_DENY &&
                         (plan->listener || !sp_policy_observes(plan->policy)),
+        .code_notified =
+            sp_policy_setting(plan->policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW,
     };
     return sp_filter_compile(&features, &plan->filter, reterr);
-}
-
-/* What no mechanism of this version holds is refused rather than let through. */
-static int plan_unenforced(const struct sp_policy *policy, struct sp_error *reterr)
-{
-    bool unenforced = sp_policy_setting(policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
-    if (!unenforced || sp_policy_observes(policy))
-        return 0;
-    return sp_fail(reterr, SP_E_POLICY,
-                   "the policy '%s' has rules that this version cannot enforce",
-                   sp_policy_text(policy, policy->name));
 }
 
 int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
@@ -139,9 +130,7 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
     /* Whether one is around us already shows only in trying. */
     bool spare = (accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) != 0;
     sp_host_probe(&plan->host, spare ? SP_HOST_FULL : SP_HOST_LAUNCH);
-    int code = plan_unenforced(policy, reterr);
-    if (code == 0)
-        code = plan_landlock(plan, accepted, reterr);
+    int code = plan_landlock(plan, accepted, reterr);
     if (code == 0)
         code = plan_listener(plan, accepted, reterr);
     if (code == 0)
@@ -223,6 +212,8 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
               !sp_policy_observes(plan->policy);
     bool tcp = net && plan->host.landlock_abi >= 4;
     bool scoped = sp_landlock_scoped(&plan->landlock);
+    bool imports = net || sp_policy_restricts(plan->policy, SP_LIST_IMPORTS);
+    bool native = sp_policy_setting(plan->policy, SP_SETTING_NATIVE) != SP_NATIVE_ALLOW;
     const struct claim claims[] = {
         {.section = "integrity", .listener = true, .filter = true, .landlock = true},
         {.section = "process",
@@ -233,7 +224,9 @@ void sp_plan_enforced_by(const struct sp_plan *plan, struct sp_buffer *to)
          .listener = true,
          .filter = true,
          .landlock = tcp},
-        {.section = net ? "imports" : NULL, .agent = true},
+        {.section = imports || native ? "imports" : NULL,
+         .listener = native,
+         .agent = true},
         {.section = fs ? "fs" : NULL, .listener = true, .landlock = true},
     };
     write_claims(plan, claims, sizeof claims / sizeof *claims, to);

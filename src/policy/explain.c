@@ -31,7 +31,12 @@ static void hint(const struct sp_verdict *v, const char *operation, const char *
 {
     switch (v->list) {
     case SP_LIST_IMPORTS:
-        snprintf(to, size, "--allow-import %.200s would allow it", target);
+        if (strncmp(v->rule, "imports.native", 14) == 0 && !sp_native_calls_any(target))
+            snprintf(to, size,
+                     "native under [imports] says how much may be loaded: \"stdlib\", "
+                     "\"installed\" or \"allow\"");
+        else
+            snprintf(to, size, "--allow-import %.200s would allow it", target);
         return;
     case SP_LIST_CLIENTS:
         snprintf(to, size,

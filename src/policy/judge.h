@@ -20,5 +20,7 @@ struct sp_verdict sp_judge_rule(const struct sp_policy *p,
 /* A denial by a setting that has that value. */
 struct sp_verdict sp_judge_setting(const struct sp_policy *p, enum sp_setting setting,
                                    enum sp_list list, const char *value);
+/* A denial by [imports] native. */
+struct sp_verdict sp_judge_native(const struct sp_policy *p);
 
 #endif

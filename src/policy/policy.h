@@ -176,6 +176,25 @@ bool sp_policy_sound(const struct sp_policy *p, size_t size);
 struct sp_verdict sp_policy_import(const struct sp_policy *p, const char *module,
                                    bool direct);
 
+/* Native code that is loaded, by the file that it comes from. */
+enum sp_code_file {
+    SP_CODE_LIBC,      /* what libc loads by itself */
+    SP_CODE_SYSTEM,    /* libraries of the system, and the interpreter's own */
+    SP_CODE_STDLIB,    /* extension modules of the standard library */
+    SP_CODE_INSTALLED, /* ... of installed packages, and what these bring along */
+    SP_CODE_CALLS_ANY, /* ctypes, cffi: with these a program can call all there is */
+    SP_CODE_MEMORY,    /* no file: made at run time */
+    SP_CODE_OTHER,
+};
+/* `path` is absolute; `roots` say how paths under {python} begin, each NUL-terminated, an empty one
+ * ends. */
+enum sp_code_file sp_code_file_of(const char *path, const char *roots);
+/* `started`: the interpreter itself is up. */
+struct sp_verdict sp_policy_native(const struct sp_policy *p, enum sp_code_file what,
+                                   bool started);
+/* Whether the module is ctypes, cffi or a part of them. */
+bool sp_native_calls_any(const char *module);
+
 /* Reading, or changing in any way, the object at a canonical absolute path: SP_LIST_READ or
  * SP_LIST_WRITE. Who may write somewhere may read there, unless a rule on reading says no. */
 struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,

@@ -151,14 +151,8 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind,
                   char target[SP_TEXT_MAX + 1])
 {
     const struct sp_policy *policy = call->s->policy;
-    if (kind == SP_KIND_IMPORT) {
-        copy_text(claim, SP_FIELD_MODULE, target, SP_TEXT_MAX + 1);
-        denial->verdict = sp_policy_import(
-            policy, target, sp_claim_number(claim, SP_FIELD_DIRECT, 1) != 0);
-        denial->category = "import";
-        denial->operation = "import";
-        return denial->verdict.action == SP_DENY;
-    }
+    if (kind == SP_KIND_IMPORT)
+        return sp_import_judge(call, claim, denial, target, SP_TEXT_MAX + 1);
     if (kind == SP_KIND_EXEC) {
         char path[SP_TEXT_MAX + 1];
         copy_text(claim, SP_FIELD_PATH, path, sizeof path);
@@ -212,7 +206,10 @@ static struct sp_answer ask(struct sp_act_call *call)
                        members.size > 0 ? ",\"claim\":true" : "\"claim\":true");
     denial.members = &members;
     sp_place_from_claim(&claim, &place);
-    sp_record_denial(call, &denial, &place, NULL);
+    if (denial.verdict.expected && !call->observing)
+        sp_record_expected(call, kind, &denial, &place);
+    else
+        sp_record_denial(call, &denial, &place, NULL);
     sp_lane_answer(lane, call->sentence);
     sp_place_release(&place);
     sp_buffer_release(&members);

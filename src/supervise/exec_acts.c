@@ -281,7 +281,9 @@ bool sp_exec_settle(struct sp_act_call *call)
     bool over = changed || (exec->tid == (pid_t)call->n->pid && !exec->unsure);
     if (over)
         exec->guarded = exec->unsure = false;
-    if (!over || (hello && right)) /* hello() tells of it */
+    /* hello() tells of it; a program that is still being loaded may yet say hello. */
+    bool loading = sp_is_code_call(call->n->data.nr) || sp_open_of_loader(call);
+    if (!over || ((hello || loading) && right))
         return right;
     if (changed || !right)
         sp_exec_confirm(call->s, process, false);

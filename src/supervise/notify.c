@@ -85,6 +85,9 @@ static const struct row rows[] = {
     {SYS_sendmsg, sp_act_send},
     {SYS_sendmmsg, sp_act_send},
     {SYS_setsockopt, sp_act_setsockopt},
+    {SYS_mmap, sp_act_code},
+    {SYS_mprotect, sp_act_code},
+    {SYS_pkey_mprotect, sp_act_code},
     {SYS_clone, sp_act_task},
 #ifdef SYS_fork
     {SYS_fork, sp_act_task},
@@ -220,7 +223,8 @@ void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer ans
 /* The program must begin with its agent reporting in. */
 static bool out_of_turn(struct sp_supervisor *s, const struct sp_act_call *call)
 {
-    if (s->phase != SP_PHASE_LOADING || sp_open_of_loader(call))
+    if (s->phase != SP_PHASE_LOADING || sp_open_of_loader(call) ||
+        sp_is_code_call(call->n->data.nr))
         return false;
     return call->n->data.nr != SP_CALL_NR || sp_act_arg(call, 0) != SP_CALL_HELLO;
 }
@@ -271,7 +275,7 @@ bool sp_notify(struct sp_supervisor *s)
         }
         sp_supervisor_begin(s, 0);
     }
-    if (!sp_exec_settle(&call)) {
+    if (!sp_exec_settle(&call) || !sp_code_verify(&call)) {
         syscall(SYS_pidfd_send_signal, call.process->pidfd, SIGKILL, NULL, 0);
         sp_notify_answer(s, n.id, SP_REFUSE(EPERM));
         return true;

@@ -44,10 +44,11 @@ struct sp_process {
         uint64_t asked; /* hash of the path that a search along PATH began with */
         uint64_t name;  /* ... and of the name searched for */
     } denied_exec;
-    bool by_env;             /* it is env, started for an allowed script */
-    bool exited;             /* its exit event is written */
-    bool program;            /* the first one */
-    bool replaced;           /* it became another program since it was made */
+    bool code_unsure; /* threads may have had another file mapped than was judged */
+    bool by_env;      /* it is env, started for an allowed script */
+    bool exited;      /* its exit event is written */
+    bool program;     /* the first one */
+    bool replaced;    /* it became another program since it was made */
     struct sp_process *next; /* in the same bucket */
 };
 

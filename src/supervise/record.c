@@ -351,3 +351,26 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *given,
     if (ret_explanation != NULL)
         *ret_explanation = explanation;
 }
+
+void sp_record_expected(struct sp_act_call *call, enum sp_kind kind,
+                        const struct sp_denial *denial, const struct sp_place *place)
+{
+    struct sp_explanation explanation;
+    struct sp_buffer members;
+    sp_policy_explain(call->s->policy, &denial->verdict, denial->operation,
+                      denial->target, &explanation);
+    call->sentence = sp_sentence_make(&explanation, place);
+    sp_buffer_init(&members, MEMBERS_MAX);
+    if (denial->members != NULL)
+        sp_buffer_append(&members, denial->members->data, denial->members->size);
+    sp_place_members(place, &members);
+    sp_member_text(&members, "rule", denial->verdict.rule);
+    if (call->process->lane != NULL)
+        sp_lane_drain(call->process->lane, call->s->writer, 0);
+    sp_trace_begin(call->s->writer, kind, denial->layer, sp_supervisor_t(call->s),
+                   call->process->pid, (int)call->n->pid);
+    sp_trace_members(call->s->writer, members.data, members.size);
+    sp_trace_bool(call->s->writer, "expected", true);
+    sp_trace_end(call->s->writer);
+    sp_buffer_release(&members);
+}

@@ -58,6 +58,14 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
 bool sp_stop_wanted(const struct sp_supervisor *s);
 void sp_stop(struct sp_supervisor *s, const char *sentence);
 
+/* Writes a refusal that ordinary software takes in its stride as the act's own event, `expected`. */
+void sp_record_expected(struct sp_act_call *call, enum sp_kind kind,
+                        const struct sp_denial *denial, const struct sp_place *place);
+
+/* code_acts.c: whether the policy denies the import that the agent asks about. */
+bool sp_import_judge(struct sp_act_call *call, const struct sp_claim *claim,
+                     struct sp_denial *denial, char *target, size_t size);
+
 /* exec_acts.c: whether the policy denies to start the program `asked`, in a process of its own. Fills in
  * what of the denial depends on that; `target` is what it is about. */
 bool sp_exec_judge(struct sp_act_call *call, const char *asked,

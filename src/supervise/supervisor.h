@@ -3,6 +3,7 @@
 #define SP_SUPERVISE_SUPERVISOR_H
 
 #include <linux/seccomp.h>
+#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "policy/policy.h"
@@ -148,6 +149,15 @@ struct sp_answer sp_act_fork(struct sp_act_call *call);  /* fork_acts.c */
 /* Whether the call makes a process rather than a thread. */
 bool sp_fork_wanted(const struct sp_act_call *call);
 struct sp_answer sp_act_exit(struct sp_act_call *call);
+struct sp_answer sp_act_code(struct sp_act_call *call); /* code_acts.c */
+/* Looks at what the caller's process can execute, where that may not be what was judged. false: it
+ * must end. */
+bool sp_code_verify(struct sp_act_call *call);
+/* A call by which memory becomes executable: made while a program is still being loaded. */
+static inline bool sp_is_code_call(int nr)
+{
+    return nr == SYS_mmap || nr == SYS_mprotect || nr == SYS_pkey_mprotect;
+}
 struct sp_answer sp_act_open(struct sp_act_call *call); /* open_acts.c */
 /* Whether the call opens, to read, what a program loader does before the program's first own
  * instruction. */

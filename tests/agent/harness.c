@@ -289,16 +289,27 @@ static uint32_t make_policy(uint8_t *block)
 {
     struct sp_policy *p = (struct sp_policy *)block;
     struct sp_policy_rule *rules = (struct sp_policy_rule *)(p + 1);
-    uint32_t at = (uint32_t)(sizeof *p + options.imports_count * sizeof *rules);
+    size_t count = options.imports_count + (options.network ? 1 : 0);
+    uint32_t at = (uint32_t)(sizeof *p + count * sizeof *rules);
     p->rules_offset = sizeof *p;
-    p->rules_count = (uint32_t)options.imports_count;
-    p->network_denied = options.network;
+    p->rules_count = (uint32_t)count;
+    p->bound = 1;
     p->name = p->source = p->description = p->digest = add_text(block, &at, "harness");
-    for (size_t i = 0; i < options.imports_count; i++) {
+    for (size_t i = 0; i < SP_LIST_COUNT; i++)
+        p->lists[i].key = p->lists[i].spot.source = p->name;
+    for (size_t i = 0; i < SP_SETTING_COUNT; i++)
+        p->settings[i].key = p->settings[i].spot.source = p->name;
+    for (size_t i = 0; i < SP_LIMIT_COUNT; i++)
+        p->limits[i].spot.source = p->name;
+    for (size_t i = 0; i < count; i++) {
+        bool import = i < options.imports_count;
         rules[i] = (struct sp_policy_rule){
-            .section = SP_SECTION_IMPORTS, .action = SP_DENY, .line = (uint16_t)(i + 1)};
-        rules[i].key = add_text(block, &at, "imports.deny");
-        rules[i].pattern = add_text(block, &at, options.imports[i]);
+            .list = import ? SP_LIST_IMPORTS : SP_LIST_NETWORK, .action = SP_DENY,
+            .shape = import ? SP_SHAPE_PLAIN : SP_SHAPE_ANY,
+            .spot = {.source = p->name, .line = (uint32_t)i + 1}};
+        rules[i].key = add_text(block, &at, import ? "imports.deny" : "network.deny");
+        rules[i].pattern = rules[i].written =
+            add_text(block, &at, import ? options.imports[i] : "*");
     }
     p->size = at;
     return at;
