@@ -69,8 +69,9 @@ static struct sp_answer bind_taken(struct sp_act_call *call, int fd,
         return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
     }
     int result = fd >= 0 ? perform(call, fd, a) : fd;
-    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, NULL);
-    return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+    struct sp_answer done = result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+    sp_network_record_done(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, &done);
+    return done;
 }
 
 static struct sp_answer bind_judged(struct sp_act_call *call, struct sp_address *a)
@@ -113,8 +114,9 @@ static struct sp_answer make_node(struct sp_act_call *call, const struct sp_addr
     int result =
         sp_guest_bind_in((pid_t)call->n->pid, folder, -1, fd, &in_folder,
                          (unsigned)(offsetof(struct sockaddr_un, sun_path) + size + 1));
-    sp_network_record(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, NULL);
-    return result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+    struct sp_answer done = result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
+    sp_network_record_done(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, &done);
+    return done;
 }
 
 /* Whether the policy on files has decided about binding a socket to a path. */

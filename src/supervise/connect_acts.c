@@ -144,7 +144,8 @@ static struct sp_answer connect_judged(struct sp_act_call *call, struct sp_addre
     bool told;
     struct sp_answer answer = perform(call, a, fd, -1, &told);
     if (inet && !told)
-        sp_network_record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "connect", a, NULL);
+        sp_network_record_done(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "connect", a,
+                               &answer);
     return answer;
 }
 

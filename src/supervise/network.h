@@ -48,6 +48,12 @@ void sp_network_record(struct sp_act_call *call, enum sp_kind kind, enum sp_act 
                        const char *op, const struct sp_address *address,
                        const char *args);
 
+/* Tells of what was done for the guest, with what came of it. */
+void sp_network_record_done(struct sp_act_call *call, enum sp_kind kind,
+                            enum sp_act act, const char *op,
+                            const struct sp_address *address,
+                            const struct sp_answer *answer);
+
 /* Parked calls: tried again; SP_LATER when that was too early. */
 struct sp_answer sp_connect_again(struct sp_supervisor *s, struct sp_parked *parked);
 struct sp_answer sp_send_again(struct sp_supervisor *s, struct sp_parked *parked);

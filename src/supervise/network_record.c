@@ -172,8 +172,9 @@ bool sp_network_observe_socket(struct sp_act_call *call, const char *target,
     return true;
 }
 
-void sp_network_record(struct sp_act_call *call, enum sp_kind kind, enum sp_act act,
-                       const char *op, const struct sp_address *a, const char *args)
+static void write_act(struct sp_act_call *call, enum sp_kind kind, enum sp_act act,
+                      const char *op, const struct sp_address *a, const char *args,
+                      int err)
 {
     struct sp_place place;
     struct sp_buffer members;
@@ -184,10 +185,26 @@ void sp_network_record(struct sp_act_call *call, enum sp_kind kind, enum sp_act 
         sp_address_members(a, &members);
     if (args != NULL)
         sp_member_text(&members, "args", args);
+    if (err != 0)
+        sp_member_int(&members, "errno", err);
     sp_place_members(&place, &members);
     sp_record_begin(call, kind);
     sp_trace_members(call->s->writer, members.data, members.size);
     sp_trace_end(call->s->writer);
     sp_place_release(&place);
     sp_buffer_release(&members);
+}
+
+void sp_network_record(struct sp_act_call *call, enum sp_kind kind, enum sp_act act,
+                       const char *op, const struct sp_address *a, const char *args)
+{
+    write_act(call, kind, act, op, a, args, 0);
+}
+
+void sp_network_record_done(struct sp_act_call *call, enum sp_kind kind,
+                            enum sp_act act, const char *op, const struct sp_address *a,
+                            const struct sp_answer *answer)
+{
+    bool failed = answer->kind == SP_ANSWER_REFUSE && answer->value != EINPROGRESS;
+    write_act(call, kind, act, op, a, NULL, failed ? (int)answer->value : 0);
 }

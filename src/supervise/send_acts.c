@@ -167,11 +167,13 @@ static int look(struct sp_act_call *call, struct sp_send *send)
     return fd;
 }
 
-static void tell(struct sp_act_call *call, const struct sp_send *send)
+static void tell(struct sp_act_call *call, const struct sp_send *send, int result)
 {
+    struct sp_answer done =
+        result == 0 || result == -EAGAIN ? SP_RETURN(0) : SP_REFUSE(-result);
     if (send->message.named)
-        sp_network_record(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "send",
-                          &send->message.name, NULL);
+        sp_network_record_done(call, SP_KIND_CONNECT, SP_ACT_CONNECT, "send",
+                               &send->message.name, &done);
 }
 
 /* The message at `header`; what may not travel beside it is told of. */
@@ -204,7 +206,7 @@ static struct sp_answer send_one(struct sp_act_call *call, struct sp_send *send)
         result = judge(call, fd, send);
     if (result == 0) {
         result = sp_send_push(tid, fd, send);
-        tell(call, send);
+        tell(call, send, result);
         if (result == -EAGAIN && send->blocks)
             return wait_on(call, fd, send);
     }
@@ -230,7 +232,7 @@ static int send_entry(struct sp_act_call *call, int fd, struct sp_send *send)
         result = judge(call, fd, send);
     if (result == 0) {
         result = sp_send_push(tid, fd, send);
-        tell(call, send);
+        tell(call, send, result);
     }
     if (result == -EAGAIN && send->sent > 0) /* a part of a stream's message */
         result = 0;

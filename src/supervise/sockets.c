@@ -310,6 +310,11 @@ int sp_sockets_connect(int fd, const struct sockaddr *address, socklen_t size,
     if (*ret_blocks && fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)
         return -errno;
     int result = connect(fd, address, size) == 0 ? 0 : -errno;
+    /* What the own machine answered meanwhile is taken in between two calls. */
+    if (*ret_blocks && result == -EINPROGRESS && connect(fd, address, size) == 0)
+        result = 0;
+    else if (*ret_blocks && result == -EINPROGRESS && errno != EALREADY)
+        result = -errno;
     if (*ret_blocks)
         fcntl(fd, F_SETFL, flags);
     /* The watchdog: a thread of the guest's changed the flag back, and it goes on by itself. */

@@ -5,6 +5,7 @@ Every try is made unconfined first, where it reaches the listener.
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections import Counter
@@ -131,6 +132,20 @@ def test_rules_hold_for_ipv6(sandpit, listener, tmp_path, rule, host, reaches):
     assert done.stdout == ("yes\n" if reaches else "no\n"), done.stderr
     assert listener.arrived - before == reaches
     assert len(sandpit.events("violation")) == (not reaches)
+
+
+def test_failure_of_what_was_done_is_in_the_trace(sandpit, tmp_path):
+    script = (
+        "import socket\none = socket.socket()\none.bind(('127.0.0.1', 0))\n"
+        "print(socket.socket().connect_ex(one.getsockname()))\n"
+        "try: socket.socket().bind(one.getsockname())\n"
+        "except OSError as error: print(error.errno)\n"
+    )
+    done = sandpit.run(script, options=policy(tmp_path, ["loopback"]))
+    assert done.stdout == f"{errno.ECONNREFUSED}\n{errno.EADDRINUSE}\n", done.stderr
+    (one,) = sandpit.events("connect")
+    assert one["errno"] == errno.ECONNREFUSED
+    assert [e.get("errno") for e in sandpit.events("bind")] == [None, errno.EADDRINUSE]
 
 
 def test_denial_names_rule_line_and_remedy(sandpit, listener, tmp_path):

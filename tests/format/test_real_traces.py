@@ -31,6 +31,9 @@ for _ in range(3):
     attempt(socket.create_connection, ("127.0.0.1", 9))
 attempt(socket.getaddrinfo, "example.com", 80)
 attempt(socket.getaddrinfo, "localhost", 80)
+attempt(socket.getaddrinfo, "nobody.invalid", 80)
+attempt(socket.getaddrinfo, "secret.invalid", 80)
+attempt(socket.socket(type=socket.SOCK_DGRAM).sendto, b"x", ("127.0.0.1", 9))
 attempt(os.kill, 1, 0)
 attempt(os.setpriority, 0, 1, 1)
 attempt(open, "/proc/1/comm", "w")
@@ -58,10 +61,19 @@ os.wait()
 """
 
 
-@pytest.mark.parametrize("policy", ["trace-only", "no-network"])
+GRANTED = """\
+extends = "no-network"
+[network]
+allow = ["loopback", "*.invalid"]
+deny = ["secret.invalid"]
+"""
+
+
+@pytest.mark.parametrize("policy", ["trace-only", "no-network", "granted.toml"])
 @pytest.mark.parametrize("calls", ["folded", "all"])
 def test_every_line_and_member_is_documented(tmp_path, policy, calls):
     (tmp_path / "busy.py").write_text(BUSY)
+    (tmp_path / "granted.toml").write_text(GRANTED)
     subprocess.run(
         [PROGRAM, "run", "--quiet", "--policy", policy, "--calls", calls, "busy.py"],
         cwd=tmp_path, capture_output=True, check=False)
