@@ -408,6 +408,27 @@ static int seal_supervisor(const struct sp_run *run, int *ret_ruleset,
     return code;
 }
 
+static struct sp_launch launch_of(struct sp_run *run, const struct inherited *inherited,
+                                  int ruleset)
+{
+    return (struct sp_launch){.path = run->interpreter.path,
+                              .argv = run->command.argv,
+                              .envp = run->command.envp,
+                              .folder = -1,
+                              .terminal = -1,
+                              .channel = -1,
+                              .ruleset = ruleset,
+                              .scoped = sp_landlock_scoped(&run->plan.landlock),
+                              .filter = &run->plan.filter,
+                              .limits = &run->plan.limits.seal,
+                              .listener = run->plan.listener,
+                              .file_mask = inherited->file_mask,
+                              .mask = &inherited->mask,
+                              .pipe_ignored = inherited->pipe_ignored,
+                              .child_ignored = inherited->child_ignored,
+                              .size_ignored = inherited->size_ignored};
+}
+
 static int supervise(struct sp_run *run, const struct inherited *inherited,
                      const sigset_t *signals, struct sp_outcome *ret_outcome,
                      struct sp_error *reterr)
@@ -420,22 +441,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         return code;
     struct sp_host host = {.pidfd_getfd = true};
     sp_host_lower(&host, getenv("SANDPIT_FORCE"));
-    struct sp_launch launch = {.path = run->interpreter.path,
-                               .argv = run->command.argv,
-                               .envp = run->command.envp,
-                               .folder = -1,
-                               .terminal = -1,
-                               .channel = -1,
-                               .ruleset = ruleset,
-                               .scoped = sp_landlock_scoped(&run->plan.landlock),
-                               .filter = &run->plan.filter,
-                               .limits = &run->plan.limits.seal,
-                               .listener = run->plan.listener,
-                               .file_mask = inherited->file_mask,
-                               .mask = &inherited->mask,
-                               .pipe_ignored = inherited->pipe_ignored,
-                               .child_ignored = inherited->child_ignored,
-                               .size_ignored = inherited->size_ignored};
+    struct sp_launch launch = launch_of(run, inherited, ruleset);
     int abi = run->plan.host.landlock_abi;
     const struct sp_supervision supervision = {
         .policy = run->opened != NULL ? run->opened : run->policy,

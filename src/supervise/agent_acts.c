@@ -209,7 +209,7 @@ static struct sp_answer ask(struct sp_act_call *call)
     if (denial.verdict.expected && !call->observing)
         sp_record_expected(call, kind, &denial, &place);
     else
-        sp_record_denial(call, &denial, &place, NULL);
+        sp_record_denial(call, &denial, &place);
     sp_lane_answer(lane, call->sentence);
     sp_place_release(&place);
     sp_buffer_release(&members);
@@ -253,7 +253,7 @@ static void observe_lookup(struct sp_act_call *call, const struct sp_lookup *loo
                                .layer = SP_LAYER_KERNEL,
                                .members = members};
     if (lookup->tried && denial.verdict.action == SP_DENY)
-        sp_record_denial(call, &denial, place, NULL);
+        sp_record_denial(call, &denial, place);
 }
 
 /* The name is not granted; or it is, and libc asked a server that is not. */
@@ -301,7 +301,7 @@ static struct sp_answer lookup_over(struct sp_act_call *call)
                                    .verdict = lookup_verdict(s, lookup, host),
                                    .layer = SP_LAYER_KERNEL,
                                    .members = &members};
-        sp_record_denial(call, &denial, &place, NULL);
+        sp_record_denial(call, &denial, &place);
         sp_lane_lookup_answer(lane, sp_act_arg(call, 1), call->sentence);
     }
     sp_lookup_end(lookup);

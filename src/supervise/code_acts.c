@@ -132,7 +132,7 @@ static struct sp_answer deny(struct sp_act_call *call, const char *target,
                                .verdict = *verdict,
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     sp_place_release(&place);
     sp_buffer_release(&members);
     return SP_REFUSE(EACCES);

@@ -88,7 +88,7 @@ static struct sp_answer deny_unreadable(struct sp_act_call *call, const char *pa
                                .verdict = sp_verdict_always(call->s->policy),
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     sp_place_release(&place);
     sp_buffer_release(&members);
     return SP_REFUSE(EACCES);
@@ -151,7 +151,7 @@ static struct sp_answer deny_program(struct sp_act_call *call,
                                .members = &members};
     denial.verdict.expected =
         denial.verdict.expected || sp_shrugged(call->s, "exec", path->asked, &place);
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     sp_place_release(&place);
     sp_buffer_release(&members);
     return SP_REFUSE(EACCES);
@@ -323,7 +323,7 @@ static void flush_lookups(struct sp_supervisor *s, pid_t pid)
                                    .target = lookup->tried ? lookup->address : "a name",
                                    .verdict = sp_policy_network(s->policy),
                                    .layer = SP_LAYER_KERNEL};
-        sp_record_denial(&call, &denial, &place, NULL);
+        sp_record_denial(&call, &denial, &place);
         sp_lookup_end(lookup);
     }
 }

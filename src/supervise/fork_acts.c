@@ -72,7 +72,7 @@ struct sp_answer sp_act_fork(struct sp_act_call *call)
                                .target = target,
                                .verdict = verdict,
                                .layer = SP_LAYER_KERNEL};
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     sp_place_release(&place);
     return SP_REFUSE(EPERM);
 }

@@ -131,7 +131,7 @@ struct sp_answer sp_network_deny(struct sp_act_call *call, enum sp_act act,
     bool structural = verdict == NULL && call->s->reach == SP_REACH_OPEN;
     if (structural || denial.verdict.action == SP_ALLOW) /* whatever is granted */
         denial.verdict = sp_verdict_always(call->s->policy);
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     sp_place_release(&place);
     sp_buffer_release(&members);
     return SP_REFUSE(err);

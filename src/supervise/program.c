@@ -142,7 +142,7 @@ static void record_other(struct sp_act_call *call, const char *path,
                                .verdict = *verdict,
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     sp_place_release(&place);
     sp_buffer_release(&members);
 }

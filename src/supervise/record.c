@@ -322,8 +322,7 @@ static void write_denial(struct sp_act_call *call, const struct sp_denial *denia
 }
 
 void sp_record_denial(struct sp_act_call *call, const struct sp_denial *given,
-                      const struct sp_place *place,
-                      struct sp_explanation *ret_explanation)
+                      const struct sp_place *place)
 {
     struct sp_supervisor *s = call->s;
     struct sp_denial denial_here = *given;
@@ -348,8 +347,6 @@ void sp_record_denial(struct sp_act_call *call, const struct sp_denial *given,
                      &explanation);
     if (stop)
         sp_stop(s, call->sentence);
-    if (ret_explanation != NULL)
-        *ret_explanation = explanation;
 }
 
 void sp_record_expected(struct sp_act_call *call, enum sp_kind kind,

@@ -49,10 +49,9 @@ struct sp_denial {
 };
 
 /* Writes a denial as a violation, or as what was refused under a policy that only traces.
- * *ret_explanation (may be NULL) gets the sentence. */
+ * call->sentence is what it says. */
 void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
-                      const struct sp_place *place,
-                      struct sp_explanation *ret_explanation);
+                      const struct sp_place *place);
 
 /* Whether the policy ends the run at a violation and has not yet; and that it does, at this one. */
 bool sp_stop_wanted(const struct sp_supervisor *s);

@@ -39,7 +39,7 @@ static struct sp_answer deny(struct sp_act_call *call, const char *host,
                                .verdict = *verdict,
                                .layer = SP_LAYER_KERNEL,
                                .members = &members};
-    sp_record_denial(call, &denial, &place, NULL);
+    sp_record_denial(call, &denial, &place);
     memset(&answer, 0, sizeof answer);
     answer.code = EAI_FAIL;
     snprintf(answer.message, sizeof answer.message, "%s", call->sentence);
