@@ -20,8 +20,17 @@ static bool loopback(const uint8_t address[16])
            memcmp(address, v6, sizeof v6) == 0;
 }
 
+static bool is_v4(const uint8_t address[16])
+{
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    return memcmp(address, mapped, sizeof mapped) == 0;
+}
+
 static bool in_range(const struct sp_policy_rule *rule, const uint8_t address[16])
 {
+    /* Every IPv4 address lies in ::/0 as we write it, but nobody who writes ::/0 means that. */
+    if (rule->bits < 96 && is_v4(address))
+        return false;
     unsigned bytes = rule->bits / 8u;
     unsigned rest = rule->bits % 8u;
     if (memcmp(rule->address, address, bytes) != 0)

@@ -119,6 +119,18 @@ static const struct {
     {'n', NET "deny = ['*:25']", "10.0.0.1:26", false, "and no other"},
     {'n', NET "allow = ['::1']", "::1:5", false, "IPv6"},
     {'n', NET "allow = ['2001:db8::/32']", "2001:db8::7:5", false, "a range of it"},
+    {'n', NET "allow = ['::/0']", "2001:db8::7:5", false, "all of IPv6"},
+    {'n', NET "allow = ['::/0']", "10.1.2.3:5", true, "is not IPv4"},
+    {'n', NET "allow = ['0.0.0.0/0']", "10.1.2.3:5", false, "all of IPv4"},
+    {'n', NET "allow = ['0.0.0.0/0']", "::1:5", true, "is not IPv6"},
+    {'n', NET "deny = ['::/0', '0.0.0.0/0']\nallow = ['loopback']", "::1:5", true,
+     "the widest range before loopback"},
+    {'n', NET "allow = ['::ffff:0:0/96']", "10.1.2.3:5", false,
+     "IPv4 as IPv6 writes it"},
+    {'n', NET "allow = ['*:443']\ndeny = ['10.0.0.0/8']", "10.1.2.3:443", true,
+     "a range before a port of anything"},
+    {'n', NET "allow = ['10.0.0.0/8']\ndeny = ['10.0.0.0/8:25']", "10.1.2.3:25", true,
+     "a range with its port before without"},
     {'n', NET "allow = ['[2001:db8::/32]:443']", "2001:db8::7:5", true, "with a port"},
     {'h', NET "allow = ['api.example.com:443']", "api.example.com", false, "a name"},
     {'h', NET "allow = ['API.Example.com']", "api.example.com", false, "in any case"},
@@ -127,6 +139,22 @@ static const struct {
      "a glob takes points"},
     {'h', NET "allow = ['*.example.com']\ndeny = ['b.example.com']", "b.example.com",
      true, "the name before a glob"},
+
+    {'u', NET "allow = ['unix:/run/app.sock']", "/run/app.sock", false, "a path"},
+    {'u', NET "allow = ['unix:/run/app.sock']", "/run/app.sock2", true, "no other"},
+    {'u', NET "allow = ['unix:/run/app']", "/run/app/a.sock", false,
+     "a folder of them"},
+    {'u', NET "allow = ['unix:/run/*.sock']", "/run/b.sock", false, "a glob"},
+    {'u', NET "allow = ['unix:/run/*.sock']\ndeny = ['unix:/run/b.sock']",
+     "/run/b.sock", true, "the path before a glob"},
+    {'u', NET "allow = ['unix:@app']", "@app", false, "an abstract name"},
+    {'u', NET "allow = ['unix:@app']", "@app2", true, "and no other"},
+    {'u', NET "allow = ['unix:@app']", "/app", true, "nor a path"},
+    {'u', NET "allow = ['10.0.0.0/8', 'loopback', 'x.test']", "/run/b.sock", true,
+     "addresses say nothing about them"},
+    {'u', NET "allow = ['*']", "/run/b.sock", false, "anything does"},
+    {'u', NET "allow = ['*:80']", "/run/b.sock", true, "they have no port"},
+    {'u', NET "deny = ['unix:/run/b.sock']", "/run/c.sock", false, "denied alone"},
 
     {'p', RUN "allow = ['git']", "/usr/bin/git", false, "a name, as found on PATH"},
     {'p', RUN "allow = ['git']", "/tmp/git", true, "not one of that name elsewhere"},
@@ -171,6 +199,8 @@ static struct sp_verdict judge(const struct sp_policy *p, char kind, const char 
         return sp_policy_import(p, target, true);
     case 'n':
         return judge_endpoint(p, target);
+    case 'u':
+        return sp_policy_endpoint(p, &(struct sp_endpoint){.unix_name = target});
     case 'h':
         return sp_policy_host(p, target);
     case 'p':
