@@ -28,6 +28,9 @@ SANITIZE_OPTIONS = (
 )
 
 
+RACES = [f"tests/confine/test_{name}.py" for name in ("flips", "network_races", "races")]
+
+
 @dataclass
 class Count:
     """Cases by outcome. A run that ends badly without a failed case counts as one."""
@@ -109,7 +112,9 @@ def main() -> int:
         elif options.real:
             run_pytest("real", ["-m", "real", "tests/real", *rest], total)
         elif options.oracle:
-            run_pytest("oracle", ["-m", "oracle", "tests", *rest], total)
+            run_pytest("oracle", ["-m", "oracle", "tests/oracle", *rest], total)
+            os.environ.setdefault("SANDPIT_RACE_TRIES", "20000")
+            run_pytest("races", ["--timeout=1800", *RACES, *rest], total)
         else:
             install_libraries()
             setup.build_tests(setup.TEST_BUILD)
