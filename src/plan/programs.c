@@ -187,9 +187,13 @@ int sp_programs_grant(struct sp_programs *programs, const struct sp_policy *poli
     grant_kept(&g, interpreter, true);
     grant_chain(&g, interpreter);
     for (uint32_t i = 0; i < policy->rules_count && g.code == 0; i++) {
+        const char *written = sp_policy_text(policy, rules[i].written);
         const char *pattern = sp_policy_text(policy, rules[i].pattern);
         if (rules[i].list != SP_LIST_PROCESS || rules[i].action != SP_ALLOW)
             continue;
+        /* What is granted besides the interpreter may use the shell (supervise/program.c). */
+        if (strncmp(written, "{python}", 8) != 0 && grant_kept(&g, "/bin/sh", true))
+            grant_chain(&g, "/bin/sh");
         if (rules[i].shape == SP_SHAPE_PLAIN)
             grant_plain(&g, pattern);
         else if (rules[i].shape == SP_SHAPE_GLOB)

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -100,6 +101,23 @@ static struct sp_verdict judge_nameless(const struct sp_policy *policy)
     return v;
 }
 
+/* A program that was granted may use the shell, as system() does; whatever that starts is judged in
+ * turn. The run's interpreter is no such program: Python code would have the shell by it. */
+static bool shell_for_granted(const struct sp_act_call *call, const char *path)
+{
+    const struct sp_supervisor *s = call->s;
+    char shell[PATH_MAX];
+    char own[PATH_MAX];
+    char exe[PATH_MAX];
+    if (realpath("/bin/sh", shell) == NULL || strcmp(path, shell) != 0 ||
+        !sp_guest_exe(call->process->pid, exe) || !sp_notify_valid(call))
+        return false;
+    if (strcmp(exe, shell) == 0) /* which it is already */
+        return true;
+    return realpath(s->is->launch->path, own) != NULL && strcmp(exe, own) != 0 &&
+           sp_policy_program(s->policy, exe).action == SP_ALLOW;
+}
+
 struct sp_verdict sp_program_judge(const struct sp_act_call *call,
                                    const struct sp_program *program,
                                    const char **ret_target)
@@ -111,6 +129,8 @@ struct sp_verdict sp_program_judge(const struct sp_act_call *call,
     /* `#!/usr/bin/env NAME`: env, which runs for an allowed script, goes on to its interpreter. */
     if (v.action == SP_DENY && !by_name(&v) && call->process->by_env &&
         is_interpreter(s, program->path))
+        v.action = SP_ALLOW;
+    if (v.action == SP_DENY && !by_name(&v) && shell_for_granted(call, program->path))
         v.action = SP_ALLOW;
     if (v.action == SP_DENY || !program->script)
         return v;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -368,6 +369,79 @@ def test_a_path_that_changes_while_it_is_judged(sandpit, policy, tmp_path, bound
     assert sandpit.verify() == 0
 
 
+RACER = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static char path[4096];
+static volatile int done;
+static void *flip(void *last)
+{
+    volatile char *letter = last;
+    for (unsigned i = 0; !done; i++)
+        *letter = "ab"[i & 1];
+    return last;
+}
+int main(int argc, char **argv)
+{
+    pthread_t thread;
+    int ran = 0, refused = 0, tries = atoi(argv[2]);
+    snprintf(path, sizeof path, "%s/prog-a", argv[1]);
+    pthread_create(&thread, NULL, flip, path + strlen(path) - 1);
+    for (int i = 0; i < tries; i++) {
+        int status = 0;
+        char *args[] = {"prog", "marker", NULL};
+        pid_t child = vfork();
+        if (child == 0) {
+            execv(path, args);
+            _exit(errno == EACCES ? 100 : 101);
+        }
+        waitpid(child, &status, 0);
+        ran += WIFEXITED(status) && WEXITSTATUS(status) == 0;
+        refused += WIFEXITED(status) && WEXITSTATUS(status) == 100;
+    }
+    done = 1;
+    printf("%d %d\n", ran, refused);
+    (void)argc;
+    return 0;
+}
+"""
+
+
+@pytest.mark.requires("cc")
+@pytest.mark.parametrize("bounded", [True, False], ids=["landlock", "check"])
+def test_a_path_in_memory_that_changes_while_it_is_judged(
+    sandpit, policy, tmp_path, bounded
+):
+    (tmp_path / "race.c").write_text(RACER)
+    race = tmp_path / "race"
+    subprocess.run(["cc", "-pthread", "-o", race, tmp_path / "race.c"], check=True)
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    for name, source in (("prog-a", "/bin/true"), ("prog-b", "/bin/touch")):
+        shutil.copy(source, folder / name)
+    script = "import subprocess, sys; subprocess.run(sys.argv[1:])"
+    sandpit.plain(script, race, folder, 200)
+    assert (tmp_path / "marker").exists()
+    (tmp_path / "marker").unlink()
+    more = "" if bounded else ', "**/no-such-program"'
+    options = policy(
+        f'[process]\nallow = ["{{python}}", "{race}", "{folder}/prog-a"{more}]\n'
+    )
+    tries = int(os.environ.get("SANDPIT_TEST_RACES", "1000"))
+    done = sandpit.run(script, race, folder, tries, options=options, timeout=600)
+    ran, refused = map(int, done.stdout.split())
+    assert ran > 0 and refused > 0, done.stderr
+    assert not (tmp_path / "marker").exists()
+    assert {one["operation"] for one in sandpit.events("violation")} == {"exec"}
+    assert sandpit.verify() == 0
+
+
 def test_nobody_runs_another_loader_by_hand(sandpit, policy, tmp_path):
     """An allowed folder holds the loader; what it is given to run is not allowed."""
     lib = os.path.dirname(canonical("/lib64/ld-linux-x86-64.so.2"))
@@ -383,3 +457,63 @@ def test_nobody_runs_another_loader_by_hand(sandpit, policy, tmp_path):
     assert "PermissionError" in done.stderr
     assert [one[1] for one in denied(sandpit)] == [
         canonical("/lib64/ld-linux-x86-64.so.2")]
+
+
+# ---- git -------------------------------------------------------------------------------------------
+
+GIT = """
+import os, subprocess, sys
+def git(*arguments, folder="."):
+    done = subprocess.run(["git", *arguments], cwd=folder, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    print(arguments[0], done.returncode, flush=True)
+    if done.returncode:
+        print(done.stdout)
+git("init", "-q", "one")
+with open("one/file", "w") as file:
+    file.write("text")
+who = ("-c", "user.name=Somebody", "-c", "user.email=some@body")
+git("add", "file", folder="one")
+git(*who, "commit", "-qm", "first", folder="one")
+git("log", "--oneline", folder="one")
+git("clone", "-q", "one", "two")
+git("status", folder="two")
+try:
+    subprocess.run(["sh", "-c", "true"])
+except PermissionError:
+    print("no shell")
+"""
+
+
+@pytest.mark.requires("git")
+@pytest.mark.parametrize("base", ["trace-only", "default"])
+def test_git_works_where_it_is_granted(sandpit, policy, tmp_path, base):
+    add = "allow_add" if base == "default" else "allow"
+    options = policy(f'extends = "{base}"\n[process]\n{add} = ["git"]\n')
+    done = sandpit.run(GIT, options=options, env={"GIT_CONFIG_GLOBAL": "/dev/null"})
+    assert done.stdout.splitlines() == [
+        "init 0", "add 0", "-c 0", "log 0", "clone 0", "status 0", "no shell"], done
+    assert (tmp_path / "two" / "file").read_text() == "text"
+    assert [one[1] for one in denied(sandpit)] == [canonical("/bin/sh")]
+
+
+@pytest.mark.requires("cc")
+def test_a_granted_program_may_use_the_shell_and_starts_nothing_else_by_it(
+    sandpit, policy, tmp_path
+):
+    source = tmp_path / "tool.c"
+    source.write_text("#include <stdlib.h>\nint main(int n, char **v)"
+                      "{ return system(v[n - 1]) != 0; }\n")
+    tool = tmp_path / "tool"
+    subprocess.run(["cc", "-o", tool, source], check=True)
+    script = (
+        "import subprocess, sys\n"
+        "for one in ('exit 0', '/bin/sh -c true', 'touch marker'):\n"
+        "    print(subprocess.run([sys.argv[1], one]).returncode)\n"
+    )
+    assert sandpit.plain(script, tool).stdout == "0\n0\n0\n"
+    (tmp_path / "marker").unlink()
+    options = policy(f'[process]\nallow = ["{tool}"]\n')
+    assert sandpit.run(script, tool, options=options).stdout == "0\n0\n1\n"
+    assert not (tmp_path / "marker").exists()
+    assert [one[1] for one in denied(sandpit)] == [canonical("/bin/touch")]
