@@ -308,3 +308,51 @@ def test_connections_are_made_and_recorded(sandpit, listener, tmp_path, rules):
     arrived = listener.arrived
     assert sandpit.run(CONNECTS, listener.port, options=options).returncode == 1
     assert listener.arrived == arrived
+
+
+# ---- all at once ------------------------------------------------------------------------
+
+EVERYTHING = r"""
+import ctypes, hashlib, mmap, multiprocessing, os, shutil, socket, sqlite3, ssl
+import subprocess, sys, tempfile, threading
+def work(queue):
+    queue.put(os.getppid() > 1)
+if __name__ == "__main__":
+    print(ctypes.CDLL(None).getpid() == os.getpid())
+    print(subprocess.run(["echo", "x"], capture_output=True).stdout)
+    rights = mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC
+    print(len(mmap.mmap(-1, 4096, prot=rights)))
+    server = socket.create_server(("127.0.0.1", 0))
+    client = socket.create_connection(server.getsockname())
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(queue,))
+    process.start()
+    print(queue.get())
+    process.join()
+    folder = tempfile.mkdtemp(dir=sys.argv[1])
+    database = sqlite3.connect(folder + "/x.db")
+    database.execute("create table t (x)")
+    database.commit()
+    database.close()
+    print(os.listdir(folder))
+    shutil.rmtree(folder)
+    print(len(open("/etc/passwd").read()) > 0)
+"""
+BUILT_IN = ("trace-only", "no-network", "no-process", "read-only", "default", "strict")
+
+
+@pytest.mark.parametrize("policy", BUILT_IN)
+def test_built_in_policy_that_is_observed_changes_nothing(
+    sandpit, tmp_path_factory, policy
+):
+    out = tmp_path_factory.mktemp("out")
+    plain = sandpit.plain(EVERYTHING, out)
+    assert plain.returncode == 0, plain.stderr
+    done = sandpit.run(EVERYTHING, out, options=("--policy", policy, "--observe"))
+    assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, "")
+    told = sandpit.events("violation")
+    assert {e["action"] for e in told} <= {"observe"}
+    assert (told == []) == (policy == "trace-only")
+    assert list(out.iterdir()) == []
+    assert sandpit.verify() == 0
