@@ -78,11 +78,25 @@ void sp_calls_start(void)
     start(PyThreadState_Get()->interp);
 }
 
+/* The state with which this thread holds the GIL; NULL: it does not. PyGILState_Check() says
+ * yes to everybody once there was a second interpreter. */
+static PyThreadState *held_state(void)
+{
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+#if PY_VERSION_HEX < 0x030c0000
+    /* One for the process, perhaps another thread's: compare, and never look into it. */
+    if (state != PyGILState_GetThisThreadState())
+        return NULL;
+#endif
+    return state;
+}
+
 void sp_calls_thread(void)
 {
-    if (sp_functions_index < 0 || !PyGILState_Check())
+    PyThreadState *state = sp_functions_index >= 0 ? held_state() : NULL;
+    if (!state)
         return;
-    PyInterpreterState *interpreter = PyThreadState_Get()->interp;
+    PyInterpreterState *interpreter = state->interp;
     sp_frame_check(interpreter);
 #if PY_VERSION_HEX < 0x030c0000
     if (sp_profile_used())

@@ -4,13 +4,9 @@
 #include <string.h>
 
 #include "agent/code.h"
+#include "agent/extra.h"
 #include "agent/lane.h"
 #include "agent/qualname.h"
-
-#if PY_VERSION_HEX < 0x030c0000
-#define PyUnstable_Eval_RequestCodeExtraIndex _PyEval_RequestCodeExtraIndex
-#define PyUnstable_Code_SetExtra              _PyCode_SetExtra
-#endif
 
 Py_ssize_t sp_functions_index = -1;
 
@@ -19,7 +15,7 @@ static struct sp_function nameless;
 
 bool sp_functions_start(void)
 {
-    Py_ssize_t index = PyUnstable_Eval_RequestCodeExtraIndex(free);
+    Py_ssize_t index = sp_extra_request();
     if (index < 0 || (sp_functions_index >= 0 && index != sp_functions_index))
         return false; /* each interpreter counts for itself; ours must be alike in all */
     sp_functions_index = index;
@@ -90,7 +86,7 @@ struct sp_function *sp_function_new(PyCodeObject *code, sp_frame *frame)
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     describe(function, code, frame);
-    if (PyUnstable_Code_SetExtra((PyObject *)code, sp_functions_index, function) < 0) {
+    if (!sp_extra_set(code, sp_functions_index, function)) {
         free(function);
         function = &nameless;
     }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "agent/code.h"
+#include "agent/extra.h"
 
 /* In the flags of a function, and of a call on a thread's stack. */
 #define SP_QUIET                                                                       \
@@ -39,24 +40,9 @@ struct sp_function *sp_function_new(PyCodeObject *code, sp_frame *frame);
 
 static inline struct sp_function *sp_function_of(PyCodeObject *code, sp_frame *frame)
 {
-#if PY_VERSION_HEX < 0x030e0000
-    /* As code objects keep it up to 3.13; asking the interpreter costs a call and checks. */
-    const struct {
-        Py_ssize_t size;
-        void *extras[];
-    } *extra = code->co_extra;
-    if (__builtin_expect(extra != NULL && sp_functions_index < extra->size, 1)) {
-        struct sp_function *function = extra->extras[sp_functions_index];
-        if (__builtin_expect(function != NULL, 1))
-            return function;
-    }
-#else
-    void *function = NULL;
-    if (PyUnstable_Code_GetExtra((PyObject *)code, sp_functions_index, &function) ==
-            0 &&
-        function)
+    struct sp_function *function = sp_extra_get(code, sp_functions_index);
+    if (__builtin_expect(function != NULL, 1))
         return function;
-#endif
     return sp_function_new(code, frame);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agent/code.h"
+#include "agent/extra.h"
 
 static const char *text_keep(PyObject *text, char *buffer, size_t room,
                              size_t *ret_size)
@@ -37,8 +38,8 @@ static Py_ssize_t names = -1;
 
 const char *sp_qualname(PyCodeObject *code, char *buffer, size_t room, size_t *ret_size)
 {
-    void *name = NULL;
-    if (names < 0 || _PyCode_GetExtra((PyObject *)code, names, &name) < 0 || !name)
+    const char *name = names >= 0 ? sp_extra_get(code, names) : NULL;
+    if (!name)
         return text_keep(code->co_name, buffer, room, ret_size);
     *ret_size = strnlen(name, room);
     memcpy(buffer, name, *ret_size);
@@ -64,7 +65,7 @@ static void append(struct name *name, const char *text, size_t size)
 static void keep(PyCodeObject *code, const struct name *name)
 {
     char *kept = strdup(name->text);
-    if (kept && _PyCode_SetExtra((PyObject *)code, names, kept) < 0)
+    if (kept && !sp_extra_set(code, names, kept))
         free(kept);
 }
 
@@ -94,7 +95,7 @@ static void learn(PyCodeObject *code, const struct name *prefix, int nesting)
 void sp_qualname_learn(PyCodeObject *code)
 {
     if (names < 0)
-        names = _PyEval_RequestCodeExtraIndex(free);
+        names = sp_extra_request();
     if (names >= 0)
         learn(code, &(struct name){0}, 0);
 }

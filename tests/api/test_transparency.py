@@ -102,6 +102,44 @@ SCRIPTS = {
             return n if n == 0 else down(n - 1) + 1
         print(down(levels))
         """,
+    # Once there was a second interpreter, CPython's own check says of every thread that it
+    # holds the lock: the agent looked at a state that was not there, and the process died.
+    "thread made without the lock": """
+        import ctypes
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            import _interpreters as interpreters
+        libc = ctypes.CDLL(None)
+        work = ctypes.cast(libc.getpid, ctypes.c_void_p)
+        interpreters.destroy(interpreters.create())
+        thread = ctypes.c_ulong()
+        for _ in range(3):
+            print(libc.pthread_create(ctypes.byref(thread), None, work, None))
+            print(libc.pthread_join(thread, None))
+        """,
+    # What the agent hangs on code objects made the interpreter call the program's function
+    # for each of them, at the end of the program after the function was gone.
+    "values on code objects": """
+        import ctypes
+        python = ctypes.pythonapi
+        freed = []
+        kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        free = kind(freed.append)
+        new = hasattr(python, "PyUnstable_Code_SetExtra")
+        request = "PyUnstable_Eval_RequestCodeExtraIndex" if new else "_PyEval_RequestCodeExtraIndex"
+        index = getattr(python, request)(free)
+        change = getattr(python, "PyUnstable_Code_SetExtra" if new else "_PyCode_SetExtra")
+        change.argtypes = (ctypes.py_object, ctypes.c_ssize_t, ctypes.c_void_p)
+        for value in (None, 100):
+            names = {}
+            exec("def f(): return [x for x in (1, 2)]\\nf()", names)
+            if value:
+                print(change(names["f"].__code__, ctypes.c_ssize_t(index), value))
+                names["f"]()
+            del names["f"]
+            print(freed)
+        """,
     "ids": """
         import os
         print(os.getcwd(), os.uname(), os.getuid(), os.getgid(), os.umask(0o22))
