@@ -18,10 +18,19 @@ static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference *
 static long event_call;
 static long events_folded; /* those that count, when it is not the hook that does */
 
+/* Libraries fire events of their own from 3.13 on (PyMonitoring_*), for what is their code but
+ * no code object: those are not calls of Python. */
 #define CALLBACK(name)                                                                 \
+    static PyObject *name##_of_code(PyObject *const *args);                            \
     static PyObject *name(PyObject *self __attribute__((unused)),                      \
                           PyObject *const *args,                                       \
-                          Py_ssize_t count __attribute__((unused)))
+                          Py_ssize_t count __attribute__((unused)))                    \
+    {                                                                                  \
+        if (__builtin_expect(!PyCode_Check(args[0]), 0))                               \
+            Py_RETURN_NONE;                                                            \
+        return name##_of_code(args);                                                   \
+    }                                                                                  \
+    static PyObject *name##_of_code(PyObject *const *args)
 
 static inline struct sp_function *function_of(PyObject *const *args)
 {

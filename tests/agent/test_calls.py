@@ -505,6 +505,39 @@ def test_subinterpreters_are_traced_or_counted_as_lost(traced, python):
     assert sum(counts) == 50 or run.of("lost")
 
 
+@pytest.mark.parametrize("level", ["first", "folded", "all"])
+def test_events_of_a_library_are_no_calls_of_python(traced, python, level):
+    # From 3.13 on a library may tell monitoring tools of its own code, which need not be a
+    # code object: the agent took it for one, and the process died.
+    if python.version < (3, 13):
+        pytest.skip("from 3.13 on")
+    if not python.has("_testcapi"):
+        pytest.skip("no Python module fires events")
+    code = (
+        "import _testcapi, sys\n"
+        "m = sys.monitoring\n"
+        "def count(*_): seen.append(1)\n"
+        "m.use_tool_id(3, 'own')\n"
+        # Coroutines: `folded` counts by monitoring from then on.
+        "async def f(): pass\n"
+        "f().close()\n"
+        "c = m.events\n"
+        "fires = {c.PY_START: 'py_start', c.PY_RESUME: 'py_resume'}\n"
+        "for event, name in fires.items():\n"
+        "    seen = []\n"
+        "    m.register_callback(3, event, count)\n"
+        "    m.set_events(3, event)\n"
+        "    like = _testcapi.CodeLike(1)\n"
+        "    _testcapi.monitoring_enter_scope(like, (event.bit_length() - 1))\n"
+        "    for _ in range(2): getattr(_testcapi, 'fire_event_' + name)(like, 0)\n"
+        "    _testcapi.monitoring_exit_scope()\n"
+        "    print(len(seen) > 1)\n"
+        "    m.set_events(3, 0)\n"
+    )
+    run = traced(code, level)
+    assert (run.stdout, run.code) == ("True\nTrue\n", 0)
+
+
 def test_threads_of_a_run_are_told_apart(traced):
     code = (
         "import threading\n"
