@@ -136,6 +136,14 @@ def install_packages(groups: list[str]) -> None:
     stamp.write(value)
 
 
+def ask(code: str) -> str:
+    """What a few lines print in the environment."""
+    done = subprocess.run(
+        [PYTHON, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
 def read_extras() -> dict[str, list[str]]:
     """The optional dependencies, read by the environment's own TOML reader."""
     code = (
@@ -147,10 +155,7 @@ def read_extras() -> dict[str, list[str]]:
     )
     import json
 
-    answer = subprocess.run(
-        [PYTHON, "-c", code], cwd=ROOT, capture_output=True, check=True
-    )
-    extras: dict[str, list[str]] = json.loads(answer.stdout)
+    extras: dict[str, list[str]] = json.loads(ask(code))
     return extras
 
 

@@ -82,6 +82,10 @@ TEST = (
     Need("cmocka", "libcmocka-dev", _library("cmocka")),
     Need("libseccomp", "libseccomp-dev", _library("libseccomp")),
 )
+KERNELS = (
+    Need("QEMU", "qemu-system-x86", _program("qemu-system-x86_64")),
+    Need("mke2fs", "e2fsprogs", lambda: Path("/sbin/mke2fs").exists()),
+)
 CHECK = (Need("clang-tidy", "clang-tidy", _program("clang-tidy")),)
 
 

@@ -104,6 +104,15 @@ struct sp_answer sp_act_kill(struct sp_act_call *call)
     return target < 0 && scoped ? SP_CONTINUE : SP_REFUSE(ESRCH);
 }
 
+/* What the kernel says of a number that no process can have. */
+static int errno_of_negative(int nr)
+{
+    return nr == SYS_sched_setparam || nr == SYS_sched_setscheduler ||
+                   nr == SYS_sched_setattr
+               ? EINVAL
+               : ESRCH;
+}
+
 /* Limits, priorities, affinity of another process. */
 struct sp_answer sp_act_knob(struct sp_act_call *call)
 {
@@ -116,6 +125,8 @@ struct sp_answer sp_act_knob(struct sp_act_call *call)
         (call->n->data.nr == SYS_setpriority ? which == PRIO_PROCESS : which == 1);
     if (one_process && target > 0 && sp_tree_contains(target))
         return SP_CONTINUE;
+    if (one_process && target < 0)
+        return SP_REFUSE(errno_of_negative(call->n->data.nr));
     if (one_process && target > 0 && !exists(target))
         return SP_REFUSE(ESRCH);
     if (two && target == 0 &&

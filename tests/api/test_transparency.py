@@ -140,6 +140,25 @@ SCRIPTS = {
             del names["f"]
             print(freed)
         """,
+    # Those of processes of others are denied; nobody's are not there.
+    "processes that are not there": """
+        import os, resource
+        acts = [
+            lambda pid: os.kill(pid, 0),
+            lambda pid: resource.prlimit(pid, resource.RLIMIT_CPU),
+            lambda pid: os.setpriority(os.PRIO_PROCESS, pid, 1),
+            lambda pid: os.sched_setaffinity(pid, {0}),
+            lambda pid: os.sched_setscheduler(pid, os.SCHED_OTHER, os.sched_param(0)),
+        ]
+        for pid in (-2, 2 ** 22 + 1):
+            for act in acts:
+                if (act, pid) == (acts[0], -2):
+                    continue
+                try:
+                    print(act(pid))
+                except OSError as error:
+                    print(error.errno)
+        """,
     "ids": """
         import os
         print(os.getcwd(), os.uname(), os.getuid(), os.getgid(), os.umask(0o22))

@@ -65,16 +65,13 @@ class Place:
         *,
         confined: bool,
         limit_s: float,
-        left_out: list[str],
+        selected: list[str],
     ) -> outcomes.Outcomes:
         """Run one module; its report, output and trace are kept in `kept`."""
         kept.mkdir(parents=True, exist_ok=True)
         with self.folder() as folder:
             report = folder / "report.xml"
-            words = ["-m", "test", "--junit-xml", str(report)]
-            for one in left_out:
-                words += ["--ignore", one]
-            words.append(module)
+            words = ["-m", "test", "--junit-xml", str(report), *selected, module]
             command = [self.python, *words]
             if confined:
                 trace = str(folder / "run.sptrace")

@@ -1,10 +1,11 @@
 """CPython's own tests, by module: plainly and under `trace-only`, outcome by outcome.
 
-    run_suite.py [--python VERSION|PATH] [MODULE...]
+    run_suite.py [--python VERSION|PATH] [MODULE | MODULE:PATTERN ...]
 
 Every test must end as it does without sandpit: passed, failed or skipped. What differs is
 tried again, since some tests of CPython are not steady themselves; what differs each time
-is reported, unless `exclusions.toml` says why it does. Exit code 0 when nothing is left.
+is reported, unless `exclusions.toml` says why it does. Of a module with a pattern only the
+tests that match run. Exit code 0 when nothing is left.
 """
 
 from __future__ import annotations
@@ -61,8 +62,11 @@ def compare(
 ) -> Compared:
     """Run a module both ways until nothing differs, at most three times."""
     result = Compared(module)
+    module, _, pattern = module.partition(":")
+    selected = ["--match", pattern] if pattern else []
+    for one in listed.left_out(place.version, module):
+        selected += ["--ignore", one]
     differing: dict[str, tuple[str, str]] = {}
-    left_out = listed.left_out(place.version, module)
     for attempt in range(ATTEMPTS):
         folder = kept / module / str(attempt)
         plain = place.run(
@@ -70,7 +74,7 @@ def compare(
             folder / "plain",
             confined=False,
             limit_s=limit_s,
-            left_out=left_out,
+            selected=selected,
         )
         if plain.timed_out:
             result.not_run = f"takes more than {limit_s:.0f} s"
@@ -81,7 +85,7 @@ def compare(
             folder / "confined",
             confined=True,
             limit_s=patience_s,
-            left_out=left_out,
+            selected=selected,
         )
         result.took_s = (plain.took_s, confined.took_s)
         result.tests = len(plain.tests) - 1
@@ -137,8 +141,9 @@ def run_all(
 def conclude(place: places.Place, results: list[Compared], listed: exclusions.Exclusions) -> int:
     """Name what is stale; the closing line; the exit code."""
     ran = [one.module for one in results if not one.not_run]
+    whole = [one for one in ran if ":" not in one]
     needed = set().union(*(one.needed for one in results))
-    stale = listed.stale(place.version, ran, needed)
+    stale = listed.stale(place.version, whole, needed)
     for one in stale:
         print(f"stale: {one.id} no longer differs; remove it from exclusions.toml")
     differ = sum(len(one.left) for one in results)

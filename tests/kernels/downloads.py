@@ -53,8 +53,8 @@ class Archive:
         self._update()
         shown = self._apt("apt-cache", "depends", "--important", KERNEL)
         for line in shown.splitlines():
-            name = line.strip().removeprefix("Depends: ")
-            if name.startswith("linux-image-"):
+            kind, _, name = line.strip().partition("Depends: ")
+            if not kind and name.startswith("linux-image-"):
                 return name
         raise Unavailable(f"{KERNEL} of {self.suite} depends on no kernel")
 

@@ -55,6 +55,9 @@ def lack(name: str) -> str | None:
         return _lack_listener()
     if name == "ipv6":
         return _lack_ipv6()
+    if name == "cpython-tests":
+        found = any(one.has("test.test_os") for one in find_pythons())
+        return None if found else "no interpreter has CPython's own tests"
     if name == "procfs":
         return None if os.path.isdir("/proc/self/fd") else "no /proc"
     if name == "root":

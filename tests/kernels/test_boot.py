@@ -1,0 +1,68 @@
+"""What a run does on this kernel as it was booted: with Landlock, or without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import abilities
+import pytest
+from programs import PROGRAM
+
+pytestmark = [pytest.mark.requires("program"), pytest.mark.requires("listener")]
+
+POLICIES = ("trace-only", "no-network", "read-only", "default", "strict")
+
+
+def run(folder: Path, policy: str, *options: str) -> tuple[dict, int]:
+    script = folder / "script.py"
+    script.write_text("open('made', 'w').close(); print('ran')\n")
+    done = subprocess.run(
+        [PROGRAM, "run", "--json", "--policy", policy, *options, script],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return json.loads(done.stdout), done.returncode
+
+
+def booted_without_landlock() -> bool:
+    """Whether the boot left it out, or the kernel has none: then runs must refuse."""
+    return abilities.lack("landlock") is not None
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_without_landlock_no_program_starts(tmp_path, policy):
+    if not booted_without_landlock():
+        pytest.skip("this machine has Landlock")
+    result, code = run(tmp_path, policy)
+    assert code == 125
+    assert result["error"]["missing"] == ["landlock"]
+    assert not (tmp_path / "made").exists()
+
+
+def test_without_landlock_the_remedy_is_named(tmp_path):
+    if not booted_without_landlock():
+        pytest.skip("this machine has Landlock")
+    result, _ = run(tmp_path, "no-network")
+    assert "lsm=" in result["error"]["message"]
+
+
+def test_landlock_is_what_the_kernel_says(tmp_path):
+    done = subprocess.run([PROGRAM, "doctor", "--json"], capture_output=True, text=True)
+    host = json.loads(done.stdout)["host"]
+    assert host["kernel"] == os.uname().release
+    assert (host["landlock_abi"] == 0) == booted_without_landlock()
+
+
+@pytest.mark.requires("landlock")
+@pytest.mark.parametrize("policy", ["trace-only", "no-network"])
+def test_a_program_runs_with_nothing_degraded(tmp_path, policy):
+    result, code = run(tmp_path, policy, "--python", sys.executable)
+    assert (result["stdout"], code) == ("ran\n", 0), result
+    assert result["degraded"] == []
+    assert (tmp_path / "made").exists()
