@@ -75,6 +75,7 @@ def test_doctor_without_agents_says_so(sandpit, tmp_path):
     assert "SANDPIT_AGENTS" in report["layers"]["agent"]["detail"]
 
 
+@pytest.mark.requires("landlock", "listener")
 def test_doctor_fits_a_screen(sandpit):
     assert len(sandpit("doctor").stdout.splitlines()) <= 24
 
@@ -85,6 +86,7 @@ def test_doctor_colours_only_when_asked_or_on_a_terminal(sandpit):
     assert "\x1b" in sandpit("doctor", "--color=always", env={"NO_COLOR": "1"}).stdout
 
 
+@pytest.mark.requires("landlock", "listener")
 def test_doctor_looks_at_the_interpreter_it_is_told(sandpit):
     done = sandpit("doctor", "--json", "--python", sys.executable)
     assert done.returncode == 0

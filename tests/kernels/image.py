@@ -44,6 +44,7 @@ class Build:
     program_folder: Path
     agents: Path
     package: Path
+    native: Path
     c_tests: Path
 
 
@@ -174,6 +175,7 @@ def _add_interpreter(tree: Tree, build: Build) -> None:
     for name in ("sandpit", "sandpit-trace"):
         tree.copy(build.program_folder / name, venv / "bin" / name)
     tree.copy_tree(build.package, packages / "sandpit", frozenset({"_agents", "__pycache__"}))
+    tree.copy(build.native, packages / "sandpit" / build.native.name)
     for path in sorted(build.agents.glob("*")):
         if path.is_file():
             tree.copy(path, packages / "sandpit/_agents" / path.name)

@@ -37,6 +37,7 @@ def ours() -> image.Build:
         program_folder=setup.VENV / "bin",
         agents=package / "_agents",
         package=package,
+        native=package / "_native.abi3.so",
         c_tests=setup.TEST_BUILD / "tests/unit",
     )
 
@@ -49,6 +50,7 @@ def given(folder: str) -> image.Build:
         program_folder=build / "src/cli",
         agents=build / "src/agent",
         package=ROOT / "python/sandpit",
+        native=build / "src/binding/_native.abi3.so",
         c_tests=build / "tests/unit",
     )
 
