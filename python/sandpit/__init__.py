@@ -18,6 +18,7 @@ from ._errors import (
     TraceError,
     UsageError,
 )
+from ._policy import Policy
 from ._result import (
     AppliedPolicy,
     ExceptionInfo,
@@ -40,6 +41,7 @@ __all__ = [
     "InternalError",
     "Interrupted",
     "NotFoundError",
+    "Policy",
     "PolicyError",
     "PolicyProblem",
     "Result",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ._channel import Answer
     from ._folder import Content
     from ._grants import GrantKind
+    from ._policy import Policy
     from ._result import Result
     from ._spec import Calls, StrPath
     from ._stdin import Stdin
@@ -238,7 +239,7 @@ def start(
     *,
     args: Iterable[StrPath] = (),
     module: bool = False,
-    policy: StrPath | Mapping[str, Any] | None = None,
+    policy: StrPath | Mapping[str, Any] | Policy | None = None,
     allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
@@ -317,7 +318,7 @@ def run(
     *,
     args: Iterable[StrPath] = (),
     module: bool = False,
-    policy: StrPath | Mapping[str, Any] | None = None,
+    policy: StrPath | Mapping[str, Any] | Policy | None = None,
     allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
@@ -345,8 +346,8 @@ def run(
         `module=True` the name of a module, as for `python -m`. "-" is the program
         that is read from `stdin`.
     args : the program's own arguments.
-    policy : name of a built-in policy, path of a file in TOML, or a dict of the same
-        grammar; None means the default one. A text is a path when it has a slash in it
+    policy : name of a built-in policy, path of a file in TOML, a dict of the same
+        grammar, or a `Policy`; None means the default one. A text is a path when it has a slash in it
         or ends in ".toml".
     allow, deny : what this run may and may not do, before all that the policy says:
         lists of patterns by `read`, `write` (paths), `net` (as "example.com:443"),
@@ -426,7 +427,7 @@ def start_string(
     code: str | bytes,
     *,
     args: Iterable[StrPath] = (),
-    policy: StrPath | Mapping[str, Any] | None = None,
+    policy: StrPath | Mapping[str, Any] | Policy | None = None,
     allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,
@@ -483,7 +484,7 @@ def run_string(
     code: str | bytes,
     *,
     args: Iterable[StrPath] = (),
-    policy: StrPath | Mapping[str, Any] | None = None,
+    policy: StrPath | Mapping[str, Any] | Policy | None = None,
     allow: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     deny: Mapping[GrantKind, Iterable[StrPath]] | None = None,
     observe: bool = False,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ._grants import GrantKind
+    from ._policy import Policy
 
 StrPath = Union[str, "os.PathLike[str]"]
 Calls = Literal["off", "first", "folded", "all"]
@@ -51,7 +52,7 @@ class Options:
 def check_options(
     *,
     args: Iterable[StrPath],
-    policy: StrPath | Mapping[str, Any] | None,
+    policy: StrPath | Mapping[str, Any] | Policy | None,
     allow: Mapping[GrantKind, Iterable[StrPath]] | None,
     deny: Mapping[GrantKind, Iterable[StrPath]] | None,
     observe: bool,

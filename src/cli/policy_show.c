@@ -85,7 +85,7 @@ int sp_cli_policy_spec(const void *values, int argc, char **argv)
     (void)values;
     (void)argc;
     (void)argv;
-    json_t *spec = json_loadf(stdin, 0, &where);
+    json_t *spec = json_loadf(stdin, JSON_ALLOW_NUL, &where);
     int code = spec == NULL || sodium_init() < 0
                    ? sp_fail(&error, SP_E_USAGE, "the request is no JSON object: %s",
                              where.text)

@@ -281,7 +281,8 @@ int sp_cli_run_spec(const void *values, int argc, char **argv)
     int code = sodium_init() < 0
                    ? sp_fail(&error, SP_E_HOST, "libsodium does not start")
                    : read_line(fd, &line, &error);
-    json_t *spec = code == 0 ? json_loadb(line.data, line.size, 0, &where) : NULL;
+    json_t *spec =
+        code == 0 ? json_loadb(line.data, line.size, JSON_ALLOW_NUL, &where) : NULL;
     if (code == 0 && spec == NULL)
         code = sp_fail(&error, SP_E_USAGE, "the request is no JSON object: %s",
                        where.text);

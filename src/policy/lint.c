@@ -30,7 +30,10 @@ static int compare_fit(const struct compared *a, const struct compared *b)
         if (of_x[i] != of_y[i])
             return of_x[i] < of_y[i] ? -1 : 1;
     int order = memcmp(x->address, y->address, sizeof x->address);
-    return order != 0 ? order : strcmp(a->pattern, b->pattern);
+    if (order != 0 ||
+        x->shape == SP_SHAPE_ADDRESS) /* which may be written in several ways */
+        return order;
+    return strcmp(a->pattern, b->pattern);
 }
 
 /* Of those that fit alike, what denies comes first, then the order of the policy. */

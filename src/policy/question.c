@@ -88,6 +88,9 @@ static bool fits(const struct trial *t, const struct sp_policy_rule *rule)
 static bool wins(const struct trial *t, struct sp_policy_rule a,
                  struct sp_policy_rule b, enum sp_action action_a)
 {
+    /* Who may write may read; a rule on writing that denied would say nothing of reading. */
+    if (t->question->kind == SP_ASK_READ)
+        a.list = b.list = SP_LIST_READ;
     a.action = (uint8_t)action_a;
     b.action = action_a == SP_ALLOW ? SP_DENY : SP_ALLOW;
     rules_of(t)[0] = a;

@@ -1,4 +1,12 @@
 /* The adapter to toml++: the one file that knows it. */
+#include <stdexcept>
+
+/* What the parser takes for impossible is no reason to abort: the text is refused. */
+[[noreturn]] static void give_up()
+{
+    throw std::logic_error("the parser gave up");
+}
+#define TOML_ASSERT(expr)      ((expr) ? static_cast<void>(0) : give_up())
 #define TOML_EXCEPTIONS        0
 #define TOML_HEADER_ONLY       1
 #define TOML_ENABLE_FORMATTERS 0
@@ -6,6 +14,7 @@
 
 extern "C" {
 #include "policy/document.h"
+#include "policy/toml_scan.h"
 }
 
 #include <algorithm>
@@ -128,16 +137,15 @@ std::string readable(std::string text)
 
 } // namespace
 
-extern "C" int sp_document_parse_toml(sp_document *document, const char *text,
-                                      size_t size, sp_error *reterr)
+static int parse(sp_document *document, const char *text, size_t size, sp_error *reterr)
 {
     toml::parse_result result = toml::parse(std::string_view(text, size));
     if (!result) {
         const toml::parse_error &error = result.error();
         std::string why = readable(std::string(error.description()));
-        int code = sp_fail(reterr, SP_E_POLICY,
-                           "this is no TOML: %.300s; what follows was not read",
-                           why.c_str());
+        int code =
+            sp_fail(reterr, SP_E_POLICY,
+                    "this is no TOML: %.300s; what follows was not read", why.c_str());
         if (reterr != nullptr) {
             reterr->line = static_cast<int>(number(error.source().begin.line));
             reterr->column = static_cast<int>(number(error.source().begin.column));
@@ -150,4 +158,18 @@ extern "C" int sp_document_parse_toml(sp_document *document, const char *text,
     if (document->failed)
         return sp_fail(reterr, SP_E_POLICY, "it is too large or nested too deep");
     return 0;
+}
+
+extern "C" int sp_document_parse_toml(sp_document *document, const char *text,
+                                      size_t size, sp_error *reterr)
+{
+    int code = sp_toml_scan(text, size, reterr);
+    if (code != 0)
+        return code;
+    try {
+        return parse(document, text, size, reterr);
+    } catch (const std::exception &e) { /* no memory, or a fault of the parser's */
+        return sp_fail(reterr, SP_E_POLICY, "this cannot be read as TOML: %.200s",
+                       e.what());
+    }
 }

@@ -30,6 +30,14 @@ static void mutate(uint8_t *data, size_t *size)
                                          "\\ud800",
                                          "4097",
                                          "\"kind\":\"run\"",
+                                         "=",
+                                         "'",
+                                         "\"\"\"",
+                                         "[[",
+                                         "**/",
+                                         "{work}",
+                                         "_add",
+                                         "[fs]\n",
                                          "\xff",
                                          "1e999"};
     for (int changes = 1 + rand() % 4; changes > 0 && *size > 40; changes--) {
