@@ -6,7 +6,7 @@
 #include "policy/read.h"
 #include "run/grants.h"
 
-#define SP_POLICY_DEFAULT "no-network"
+#define SP_POLICY_DEFAULT "default"
 
 struct sp_policy_choice {
     const char *name; /* of a built-in, or a file's path; NULL: SP_POLICY_DEFAULT */

@@ -60,9 +60,9 @@ def test_requests_installed_is_blocked(tmp_path):
     assert (allowed.exit_code, allowed.violations) == (0, ())
 
 
-def test_no_policy_given_means_no_network():
+def test_no_policy_given_means_default():
     result = sandpit.run_string("import requests")
-    assert result.policy.name == "no-network"
+    assert result.policy.name == "default"
     assert len(result.violations) == 1
 
 

@@ -110,7 +110,8 @@ def test_cancelled_task_ends_the_guest(mark, nothing_left):
     async def main():
         async def wait():
             return await sandpit.start_string(
-                "import subprocess; subprocess.run(['sleep', '60'])"
+                "import subprocess; subprocess.run(['sleep', '60'])",
+                policy="trace-only",
             )
 
         with pytest.raises(asyncio.TimeoutError):
@@ -121,7 +122,8 @@ def test_cancelled_task_ends_the_guest(mark, nothing_left):
 
 
 def test_dropped_run_ends_the_guest(mark, nothing_left):
-    run = sandpit.start_string("import subprocess; subprocess.run(['sleep', '60'])")
+    code = "import subprocess; subprocess.run(['sleep', '60'])"
+    run = sandpit.start_string(code, policy="trace-only")
     while run.pid is None:
         time.sleep(0.01)
     with pytest.warns(ResourceWarning):

@@ -138,7 +138,7 @@ def test_a_summary_ends_the_run(script, tmp_path):
     path = script("try: import requests\nexcept ImportError: raise SystemExit(1)\n")
     seen, code = talk(command(path), [], tmp_path)
     assert code == 1
-    assert "policy no-network (none was given: this is the default)" in seen
+    assert "policy default (none was given: this is the default)" in seen
     assert f"{path}:1: import requests is denied by policy 'no-network'" in seen
     assert "--policy trace-only" in seen
     assert "\x1b[" in seen
