@@ -76,9 +76,12 @@ int sp_acts_open(const char *operation, PyObject *args)
         mode_size = strlen(mode);
     }
     sp_record_text(r, SP_FIELD_MODE, mode, mode_size);
-    if (writes || sp_agent.config->opens)
+    if (writes)
         return announce(SP_ACT_OPEN, r);
-    sp_lane_event(r);
+    if (sp_agent.config->opens)
+        sp_lane_announce(SP_ACT_OPEN, r); /* where it is denied, the stack is looked up */
+    else
+        sp_lane_event(r);
     return 0;
 }
 
@@ -90,7 +93,8 @@ int sp_acts_folder(const char *operation, PyObject *args)
         return 0;
     struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, operation);
     sp_acts_add_path(r, SP_FIELD_PATH, path);
-    return announce(SP_ACT_OPEN, r);
+    sp_lane_announce(SP_ACT_OPEN, r);
+    return 0;
 }
 
 int sp_acts_database(const char *operation, PyObject *args)

@@ -89,12 +89,12 @@ void sp_place_from_claim(const struct sp_claim *claim, struct sp_place *ret_plac
         stack_from_text(&ret_place->stack, stack, size);
 }
 
-static void place_from_frames(struct sp_act_call *call, bool announced_by_python,
-                              struct sp_place *place)
+/* The thread's stack, as it stands in its memory; and where in it the program itself is, unless
+ * that is known. */
+static void place_from_frames(struct sp_act_call *call, struct sp_place *place)
 {
     struct sp_ring_frames layout;
     static struct sp_frame frames[16];
-    place->native = announced_by_python;
     if (call->process->lane == NULL || !sp_lane_frames(call->process->lane, &layout))
         return;
     unsigned count = sp_frames_walk(&layout, call->process->pid, (pid_t)call->n->pid,
@@ -203,10 +203,10 @@ bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *tex
 bool sp_place_find(struct sp_act_call *call, enum sp_act act, const char *text,
                    struct sp_place *ret_place, struct sp_claim *ret_claim)
 {
-    if (sp_place_claimed(call, act, text, ret_place, ret_claim))
-        return true;
-    place_from_frames(call, act != SP_ACT_NONE, ret_place);
-    return false;
+    bool claimed = sp_place_claimed(call, act, text, ret_place, ret_claim);
+    if (!claimed || ret_place->stack.size == 0)
+        place_from_frames(call, ret_place);
+    return claimed;
 }
 
 void sp_place_release(struct sp_place *place)

@@ -139,8 +139,9 @@ def test_a_summary_ends_the_run(script, tmp_path):
     seen, code = talk(command(path), [], tmp_path)
     assert code == 1
     assert "policy default (none was given: this is the default)" in seen
-    assert f"{path}:1: import requests is denied by policy 'no-network'" in seen
-    assert "--policy trace-only" in seen
+    assert "import requests is denied by policy 'default'" in seen
+    assert f"{path}:1" in seen
+    assert "--allow-import requests" in seen
     assert "\x1b[" in seen
     assert "\x1b[" not in talk(command(path, "--color", "never"), [], tmp_path)[0].replace(
         "\x1b[?", "")
