@@ -58,8 +58,8 @@ static int plan_landlock(struct sp_plan *plan, unsigned accepted,
     return 0;
 }
 
-/* Without a listener the filter still denies what the policies of today deny; what is missing
- * is the record of it. */
+/* Without a listener, filter and domain deny what they can, which is no less than the policy
+ * denies; what only the supervisor could let through is denied too, and the record is missing. */
 static int plan_listener(struct sp_plan *plan, unsigned accepted,
                          struct sp_error *reterr)
 {
@@ -97,11 +97,12 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
         .network_judged = plan->reach == SP_REACH_JUDGED,
         .trace_only = plan->policy->traces_only != 0,
         .signals_scoped = sp_landlock_scoped(&plan->landlock),
-        .devices_scoped = true, /* the policies of today leave devices alone */
+        .devices_scoped = true, /* no policy has rules about devices */
         .reads_notified =
             plan->reads_judged ||
             sp_policy_setting(plan->policy, SP_SETTING_FILES) == SP_FILES_ALL,
-        .attributes_judged = plan->writes_judged,
+        .attributes_judged = plan->writes_judged &&
+                             (plan->listener || !sp_policy_observes(plan->policy)),
         .record = true,
         .listener = plan->listener,
         .tasks_notified =

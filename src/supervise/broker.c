@@ -153,7 +153,7 @@ static struct sp_answer write_in_proc(struct sp_act_call *call,
     if (!process_file(call, path->text, &pid, &name))
         return sp_fs_deny(call, "open", path->text, EACCES);
     if (magic_link(name))
-        return SP_CONTINUE;
+        return sp_fs_unseen(call->s);
     if (!own_setting(name) || !sp_tree_contains(pid))
         return sp_fs_deny(call, "open", path->text, EACCES);
     snprintf(own, sizeof own, "/proc/%d/%s", (int)pid, name);
@@ -334,7 +334,7 @@ struct sp_answer sp_broker_open(struct sp_act_call *call, const struct sp_path *
         return create(call, path, flags, mode);
     /* A walk through procfs that only the guest can make. */
     bool whole = call->s->is->truncation_guarded || (flags & O_TRUNC) == 0;
-    return object == -EACCES && whole ? SP_CONTINUE : SP_REFUSE(-object);
+    return object == -EACCES && whole ? sp_fs_unseen(call->s) : SP_REFUSE(-object);
 }
 
 struct sp_answer sp_broker_truncate(struct sp_act_call *call,
@@ -346,7 +346,7 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
     struct sp_answer answer;
     if (object < 0)
         return object == -EACCES && call->s->is->truncation_guarded
-                   ? SP_CONTINUE
+                   ? sp_fs_unseen(call->s)
                    : SP_REFUSE(-object);
     if (fstat(object, &st) != 0)
         return SP_REFUSE(errno);

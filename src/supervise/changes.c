@@ -220,8 +220,8 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
     unsigned mode[2];
     struct sp_answer answer;
     int result = open_ends(call, change, &ends);
-    if (result == -EACCES) /* a walk through procfs that only the guest can make */
-        return SP_CONTINUE;
+    if (result == -EACCES)
+        return sp_fs_unseen(call->s);
     if (result != 0)
         return SP_REFUSE(-result);
     sp_fs_path_in(ends.folder[0], ends.name[0], path);
@@ -311,7 +311,7 @@ struct sp_answer sp_change_decide(struct sp_act_call *call,
         int error = plain_error(change);
         if (error != 0)
             return change->path->only_guest || (to != NULL && change->to->only_guest)
-                       ? SP_CONTINUE
+                       ? sp_fs_unseen(s)
                        : SP_REFUSE(error);
         const unsigned mode[2] = {change->path->mode,
                                   change->to != NULL ? change->to->mode : 0};

@@ -259,6 +259,12 @@ static bool granted(const struct sp_supervisor *s, enum sp_list list, const char
     return false;
 }
 
+struct sp_answer sp_fs_unseen(const struct sp_supervisor *s)
+{
+    bool judged = s->is->reads_judged || s->is->writes_judged;
+    return judged && !s->is->writes_guarded ? SP_REFUSE(EACCES) : SP_CONTINUE;
+}
+
 bool sp_fs_kernel_decides(const struct sp_supervisor *s, enum sp_list list,
                           const char *path)
 {

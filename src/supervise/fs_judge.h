@@ -34,6 +34,10 @@ bool sp_fs_refuses(struct sp_act_call *call, const char *operation, const char *
 struct sp_answer sp_fs_deny(struct sp_act_call *call, const char *operation,
                             const char *path, int err);
 
+/* The answer to a walk that only the guest itself can make: its domain decides. Without one nothing
+ * would, where the policy judges. */
+struct sp_answer sp_fs_unseen(const struct sp_supervisor *s);
+
 /* Whether the kernel may do it: the guest's domain forbids what the policy does, whatever a
  * racing thread makes of the path. */
 bool sp_fs_kernel_decides(const struct sp_supervisor *s, enum sp_list list,

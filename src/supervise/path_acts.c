@@ -177,7 +177,7 @@ static struct sp_answer decide_truncate(struct sp_act_call *call,
     if (path->error == 0 &&
         sp_fs_refused(call, SP_LIST_WRITE, "truncate", path->text, &answer))
         return answer;
-    if (s->is->writes_guarded &&
+    if ((s->is->writes_guarded || s->is->writes_judged) &&
         !(s->is->truncation_guarded && sp_path_writable(s, path)))
         return sp_broker_truncate(call, path, (int64_t)sp_act_arg(call, 1));
     return SP_CONTINUE;

@@ -30,6 +30,9 @@ enum sp_treatment {
     /* DECIDE where new tasks are counted by the supervisor, DENY(EPERM) where new processes
      * are denied, else ALLOW. */
     SP_TREAT_TASK,
+    /* RECORD, but the errno where changes of files are judged and there is no listener: the kernel
+     * has no other means to forbid them. */
+    SP_TREAT_ATTRIBUTE,
     /* Notified where native code is restricted, else ALLOW. */
     SP_TREAT_CODE,
 };

@@ -62,6 +62,8 @@ static uint32_t action_of(const struct sp_call_treatment *t,
         return refusal(t);
     case SP_TREAT_RECORD:
         return record;
+    case SP_TREAT_ATTRIBUTE:
+        return features->attributes_judged && !features->listener ? refusal(t) : record;
     case SP_TREAT_DECIDE:
     case SP_TREAT_DENY:
         return decide;

@@ -160,6 +160,10 @@ static inline uint32_t reading_treated(struct sp_call_treatment t,
         if (f->trace_only)
             return SECCOMP_RET_ALLOW;
         break;
+    case SP_TREAT_ATTRIBUTE:
+        if (f->attributes_judged && !f->listener)
+            break;
+        return f->listener && f->record ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
     case SP_TREAT_SIGNAL:
         if (!f->signals_scoped)
             break;
