@@ -110,7 +110,7 @@ int sp_cli_policy_list(const void *values, int argc, char **argv)
         const char *name = sp_policy_text(policy, policy->name);
         sp_buffer_format(
             &b, "%-12s %s%s\n", name, sp_policy_text(policy, policy->description),
-            strcmp(name, SP_POLICY_DEFAULT) == 0 ? " (in force when none is given)"
+            strcmp(name, SP_POLICY_DEFAULT) == 0 ? " (the default)"
                                                  : "");
     }
     return sp_cli_policy_print(&b, SP_EXIT_OK);
