@@ -396,3 +396,26 @@ def test_a_named_grant_lets_ctypes_in(sandpit, policy):
     done = sandpit.run(script, options=(*options, "--allow-import", "ctypes"))
     assert done.stdout == "True\n", done.stderr
     assert sandpit.events("violation") == []
+
+
+def test_the_agent_holds_it_alone_without_a_listener(sandpit, policy):
+    options = policy('[imports]\nnative = "stdlib"\n')
+    done = sandpit.run(
+        "import ctypes\n",
+        options=(*options, "--allow-degraded", "listener"),
+        env={"SANDPIT_FORCE": "listener=off"},
+    )
+    assert "ImportDenied: import ctypes is denied by policy" in done.stderr
+    assert sandpit.events("start")[0]["enforced_by"]["imports"] == ["agent"]
+    assert [one["claim"] for one in sandpit.events("violation")] == [True]
+
+
+def test_observing_loads_what_would_be_denied(sandpit, policy):
+    script = "import ctypes\nprint(ctypes.CDLL(None).getpid() > 0)\n"
+    options = (*policy('[imports]\nnative = "stdlib"\n'), "--observe")
+    done = sandpit.run(script, options=options)
+    assert done.stdout == "True\n", done.stderr
+    told = sandpit.events("violation")
+    assert {one["action"] for one in told} == {"observe"}
+    assert told[0]["target"] == "ctypes"
+    assert sandpit.verify() == 0

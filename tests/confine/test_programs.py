@@ -118,7 +118,7 @@ def test_exec_in_place_stays_possible_where_only_forks_are_denied(sandpit, polic
 def test_forks_are_denied_without_a_listener(sandpit, policy):
     script = "import os\ntry:\n    os.fork()\nexcept PermissionError:\n    print('no')\n"
     options = (*policy("[process]\nfork = false\n"), "--allow-degraded", "listener")
-    done = sandpit.run(script, options=options, env={"SANDPIT_FORCE": "listener=0"})
+    done = sandpit.run(script, options=options, env={"SANDPIT_FORCE": "listener=off"})
     assert done.stdout == "no\n", done.stderr
 
 
@@ -318,6 +318,50 @@ def test_a_program_may_start_its_own_helpers(sandpit, policy, tmp_path):
     done = sandpit.run(script, options=options, env=env)
     assert done.stdout == "helped\n"
     assert [one[1] for one in denied(sandpit)] == [canonical(stranger)]
+
+
+# ---- with less than everything -------------------------------------------------------------------
+
+TWO = TRY + """
+import subprocess
+attempt("true", lambda: subprocess.run(["/bin/true"]).returncode)
+attempt("false", lambda: subprocess.run(["/bin/false"]).returncode)
+"""
+
+
+def test_landlock_holds_it_alone_without_a_listener(sandpit, policy):
+    options = (*policy('[process]\nallow = ["true"]\n'), "--allow-degraded", "listener")
+    done = sandpit.run(TWO, options=options, env={"SANDPIT_FORCE": "listener=off"})
+    assert done.stdout == "true 0\nfalse PermissionError 13 0\n", done.stderr
+    start = sandpit.events("start")[0]
+    assert start["enforced_by"]["process"] == ["filter", "landlock"]
+    assert start["degraded"] == ["listener", "record"]
+
+
+def test_the_supervisor_holds_it_alone_without_landlock(sandpit, policy):
+    options = (*policy('[process]\nallow = ["true"]\n'), "--allow-degraded", "landlock")
+    done = sandpit.run(TWO, options=options, env={"SANDPIT_FORCE": "landlock=0"})
+    assert done.stdout == "true 0\nfalse PermissionError 13 1\n", done.stderr
+    assert sandpit.events("start")[0]["enforced_by"]["process"] == ["listener"]
+    assert [one[1] for one in denied(sandpit)] == [canonical("/bin/false")]
+
+
+@pytest.mark.parametrize("abi", [1, 2, 3, 4, 5])
+def test_every_landlock_can_hold_it(sandpit, policy, abi):
+    options = policy('[process]\nallow = ["true"]\n')
+    done = sandpit.run(TWO, options=options, env={"SANDPIT_FORCE": f"landlock={abi}"})
+    assert done.stdout == "true 0\nfalse PermissionError 13 1\n", done.stderr
+
+
+def test_observing_starts_what_would_be_denied(sandpit, policy):
+    text = '[process]\nallow = ["true"]\nfork = false\n'
+    options = (*policy(text), "--observe")
+    done = sandpit.run(TWO, options=options)
+    assert done.stdout == "true 0\nfalse 1\n", done.stderr
+    told = sandpit.events("violation")
+    assert {one["action"] for one in told} == {"observe"}
+    assert [one["operation"] for one in told] == ["fork", "fork", "exec"]
+    assert len(sandpit.events("exec")) == 2
 
 
 # ---- races --------------------------------------------------------------------------------------

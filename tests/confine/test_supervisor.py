@@ -24,10 +24,14 @@ libc.syscall.restype = ctypes.c_long
 X86 = os.uname().machine == "x86_64"
 NR = dict(process_vm_readv=310, process_vm_writev=311, kcmp=312, pidfd_open=434,
           pidfd_getfd=438, pidfd_send_signal=424, ptrace=101, ioprio_set=251,
-          migrate_pages=256, process_madvise=440, rt_sigqueueinfo=129) if X86 else dict(
+          migrate_pages=256, process_madvise=440, rt_sigqueueinfo=129, tgkill=234,
+          tkill=200, rt_tgsigqueueinfo=297, sched_setattr=314, move_pages=279,
+          sched_setparam=142) if X86 else dict(
           process_vm_readv=270, process_vm_writev=271, kcmp=272, pidfd_open=434,
           pidfd_getfd=438, pidfd_send_signal=424, ptrace=117, ioprio_set=30,
-          migrate_pages=238, process_madvise=440, rt_sigqueueinfo=138)
+          migrate_pages=238, process_madvise=440, rt_sigqueueinfo=138, tgkill=131,
+          tkill=130, rt_tgsigqueueinfo=240, sched_setattr=274, move_pages=239,
+          sched_setparam=118)
 
 
 def call(name, *arguments):
@@ -60,6 +64,32 @@ def owner(pid, command, value):
     libc.fcntl.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long]
     if libc.fcntl(a.fileno(), command, value) < 0:
         raise OSError(ctypes.get_errno(), "fcntl")
+
+
+def owner_by_struct(pid):
+    a, b = socket.socketpair()
+    import fcntl
+    fcntl.fcntl(a, 15, struct.pack("ii", 1, pid))   # F_SETOWN_EX, F_OWNER_PID
+
+
+def owner_by_ioctl(pid):
+    a, b = socket.socketpair()
+    import fcntl
+    fcntl.ioctl(a, 0x8901, struct.pack("i", pid))   # FIOSETOWN
+
+
+def advise(pid):
+    vector = (ctypes.c_size_t * 2)(memory_address(pid), 4096)
+    try:
+        call("process_madvise", call("pidfd_open", pid, 0), vector, 1, 20, 0)
+    except OSError as error:
+        if error.errno != 12:  # ENOMEM: allowed, only nothing was mapped there
+            raise
+
+
+def scheduling(pid):
+    attributes = ctypes.create_string_buffer(struct.pack("IIQiIQQQ", 48, 0, 0, 0, 0, 0, 0, 0))
+    call("sched_setattr", pid, attributes, 0)
 
 
 def limits(pid):
@@ -95,6 +125,19 @@ WAYS = {
     "io priority": lambda p: call("ioprio_set", 1, p, (2 << 13) | 4),
     "scheduler": lambda p: os.sched_setscheduler(p, os.SCHED_BATCH, os.sched_param(0)),
     "owner": lambda p: owner(p, 8, p),
+    "owner by struct": owner_by_struct,
+    "owner by ioctl": owner_by_ioctl,
+    "thread": lambda p: call("tgkill", p, p, signal.SIGCONT),
+    "old thread": lambda p: call("tkill", p, signal.SIGCONT),
+    "queue thread": lambda p: call("rt_tgsigqueueinfo", p, p, signal.SIGCONT, QUEUED),
+    "group": lambda p: os.killpg(os.getpgid(p), signal.SIGCONT),
+    "group priority": lambda p: os.setpriority(
+        os.PRIO_PGRP, os.getpgid(p), os.getpriority(os.PRIO_PROCESS, p)),
+    "group io priority": lambda p: call("ioprio_set", 2, os.getpgid(p), (2 << 13) | 4),
+    "scheduling": scheduling,
+    "scheduling parameter": lambda p: os.sched_setparam(p, os.sched_param(0)),
+    "move pages": lambda p: call("move_pages", p, 0, 0, 0, 0, 0),
+    "advise": advise,
 }
 worked = {}
 for pid in map(int, sys.argv[1:]):
@@ -119,7 +162,9 @@ print(json.dumps([worked, everything]))
 
 @pytest.fixture
 def victim():
-    process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    process = subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, start_new_session=True
+    )
     yield process.pid
     process.kill()
     process.wait()
@@ -172,6 +217,18 @@ def test_every_way_works_without_a_sandbox(sandpit, victim):
         "owner",
         "ptrace",
         "take descriptor",
+        "owner by struct",
+        "owner by ioctl",
+        "thread",
+        "old thread",
+        "queue thread",
+        "group",
+        "group priority",
+        "group io priority",
+        "scheduling",
+        "scheduling parameter",
+        "move pages",
+        "advise",
     } <= set(worked[str(victim)])
 
 
@@ -208,6 +265,12 @@ def test_no_way_works_from_inside(sandpit, identity, victim, policy, abi):
         "pidfd_getfd",
         "setpriority",
         "fcntl",
+        "ioctl",
+        "ioprio_set",
+        "sched_setattr",
+        "sched_setparam",
+        "move_pages",
+        "process_madvise",
     } <= names
     assert all("script.py" in e.get("at", "") for e in refused)
 
