@@ -26,17 +26,18 @@ const struct sp_policy_key sp_policy_keys[] = {
          "stop: end the run at the first violation"),
 
     PATTERNS("imports", "allow", SP_LIST_IMPORTS, SP_ALLOW, "modules that may be imported"),
-    PATTERNS("imports", "deny", SP_LIST_IMPORTS, SP_DENY, "modules that may not"),
+    PATTERNS("imports", "deny", SP_LIST_IMPORTS, SP_DENY, "modules that may not be imported"),
     WORD("imports", "scope", SP_SETTING_SCOPE, scope_words,
          "whose imports: the program's own, or every one"),
     WORD("imports", "native", SP_SETTING_NATIVE, native_words,
          "which native code may be loaded"),
 
     PATTERNS("fs", "allow_read", SP_LIST_READ, SP_ALLOW, "what may be read"),
-    PATTERNS("fs", "deny_read", SP_LIST_READ, SP_DENY, "what may not"),
+    PATTERNS("fs", "deny_read", SP_LIST_READ, SP_DENY, "what may not be read"),
     PATTERNS("fs", "allow_write", SP_LIST_WRITE, SP_ALLOW,
              "what may be made, changed and removed, and read with that"),
-    PATTERNS("fs", "deny_write", SP_LIST_WRITE, SP_DENY, "what may not"),
+    PATTERNS("fs", "deny_write", SP_LIST_WRITE, SP_DENY,
+             "what may not be made, changed or removed"),
 
     PATTERNS("network", "allow", SP_LIST_NETWORK, SP_ALLOW,
              "hosts, addresses and ranges, with or without a port, loopback, unix:PATH"),
@@ -46,11 +47,11 @@ const struct sp_policy_key sp_policy_keys[] = {
              "them where no network is granted"),
 
     PATTERNS("process", "allow", SP_LIST_PROCESS, SP_ALLOW, "programs that may be started"),
-    PATTERNS("process", "deny", SP_LIST_PROCESS, SP_DENY, "programs that may not"),
+    PATTERNS("process", "deny", SP_LIST_PROCESS, SP_DENY, "programs that may not be started"),
     {"process", "fork", SP_KEY_BOOL, SP_SETTING_FORK, 0, NULL, "false: no new processes"},
 
     PATTERNS("env", "allow", SP_LIST_ENV, SP_ALLOW, "variables that are handed down"),
-    PATTERNS("env", "deny", SP_LIST_ENV, SP_DENY, "variables that are not"),
+    PATTERNS("env", "deny", SP_LIST_ENV, SP_DENY, "variables that are not handed down"),
 
     LIMIT("wall", SP_KEY_DURATION, SP_LIMIT_WALL, "time that the run may take"),
     LIMIT("cpu", SP_KEY_DURATION, SP_LIMIT_CPU, "processor time of all its processes together"),

@@ -123,3 +123,26 @@ def test_command_line_document_names_every_option():
     assert [
         name for name in named if name not in ("-h", "--help") and name not in text
     ] == []
+
+
+@pytest.mark.requires("program")
+def test_policy_reference_has_every_key_as_the_reader_knows_it():
+    program = Path(sys.executable).parent / "sandpit"
+    script = ROOT / "scripts" / "policy_reference.py"
+    done = subprocess.run(
+        [sys.executable, script, program, "--check"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.requires("program")
+def test_command_line_document_names_every_command():
+    text = (ROOT / "docs/command-line.md").read_text(encoding="utf-8")
+    program = str(Path(sys.executable).parent / "sandpit")
+    for group in ((), ("policy",)):
+        done = subprocess.run(
+            [program, *group, "--help"], capture_output=True, text=True
+        )
+        block = done.stdout.split("commands:")[1].split("options:")[0]
+        for line in block.strip().splitlines():
+            assert " ".join(["sandpit", *group, line.split()[0]]) in text
