@@ -46,7 +46,8 @@ bool sp_policy_sound(const struct sp_policy *p, size_t size)
     for (uint32_t i = 0; i < p->rules_count; i++) {
         const uint32_t offsets[] = {rules[i].pattern, rules[i].written, rules[i].key,
                                     rules[i].spot.source};
-        if (!texts_end(p, offsets, sizeof offsets / sizeof *offsets))
+        if (!texts_end(p, offsets, sizeof offsets / sizeof *offsets) ||
+            rules[i].fixed >= size - rules[i].pattern)
             return false;
     }
     return true;

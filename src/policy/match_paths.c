@@ -10,13 +10,27 @@ static bool applies(const struct sp_policy_rule *rule, enum sp_list list)
                                   rule->action == SP_ALLOW);
 }
 
+/* Whether the rule may fit, seen from where the fixed part of its pattern ends: most do not, and a
+ * policy may have thousands. */
+static bool may_fit(const struct sp_policy *p, const struct sp_policy_rule *rule,
+                    const char *path, size_t size)
+{
+    size_t fixed = rule->fixed;
+    if (rule->shape == SP_SHAPE_ANY || fixed <= 1)
+        return true;
+    if (fixed > size || path[fixed - 1] != sp_policy_text(p, rule->pattern)[fixed - 1])
+        return false;
+    return rule->shape != SP_SHAPE_PLAIN || path[fixed] == '/' || path[fixed] == '\0';
+}
+
 struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
                                  const char *path)
 {
     const struct sp_policy_rule *rules = sp_policy_rules(p);
     struct sp_best best = {0};
+    size_t size = strlen(path);
     for (uint32_t i = 0; i < p->rules_count; i++)
-        if (applies(&rules[i], list))
+        if (applies(&rules[i], list) && may_fit(p, &rules[i], path, size))
             sp_judge_offer(&best, &rules[i],
                            sp_pattern_fit_path(rules[i].shape,
                                                sp_policy_text(p, rules[i].pattern),

@@ -140,6 +140,12 @@ void sp_model_give(struct sp_model *model, enum sp_list list, enum sp_action act
                                     .spot = add_spot(model, where)};
 }
 
+static uint32_t fixed_size(unsigned shape, const char *pattern)
+{
+    return (uint32_t)(shape == SP_SHAPE_GLOB ? strcspn(pattern, "*?[")
+                                             : strlen(pattern));
+}
+
 int sp_model_add(struct sp_model *model, enum sp_list list, enum sp_action action,
                  const char *key, const char *pattern,
                  const struct sp_place_in_text *where, bool first,
@@ -152,6 +158,7 @@ int sp_model_add(struct sp_model *model, enum sp_list list, enum sp_action actio
     if (code != 0)
         return code;
     rule.written = add_text(model, pattern);
+    rule.fixed = fixed_size(rule.shape, text);
     rule.pattern = strcmp(text, pattern) == 0 ? rule.written : add_text(model, text);
     rule.key = add_text(model, key);
     rule.spot = add_spot(model, where);
@@ -168,6 +175,7 @@ void sp_model_put(struct sp_model *model, const struct sp_policy *from,
     struct sp_policy_rule copy = *rule;
     copy.shape = (uint8_t)shape;
     copy.pattern = add_text(model, pattern);
+    copy.fixed = fixed_size(shape, pattern);
     copy.written = add_text(model, sp_policy_text(from, rule->written));
     copy.key = add_text(model, sp_policy_text(from, rule->key));
     copy.spot.source = add_text(model, sp_policy_text(from, rule->spot.source));
