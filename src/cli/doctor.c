@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "cli/commands.h"
 #include "cli/findings.h"
+#include "cli/section_findings.h"
 #include "policy/policy.h"
 
 #define REPORT_MAX (1u << 20)
@@ -28,16 +29,35 @@ static void print_finding(const struct sp_finding *f, bool color)
         printf("  %-18s to get it: %s\n", "", f->remedy);
 }
 
-static void print_policies(void)
+/* ["listener","landlock"] as "listener, landlock". */
+static void print_layers(const char *json)
 {
-    const struct sp_policy *policy;
-    printf("\npolicies\n");
-    for (size_t i = 0; (policy = sp_policy_builtin_at(i)) != NULL; i++)
-        printf("  %-18s %s\n", sp_policy_text(policy, policy->name),
-               sp_policy_text(policy, policy->description));
+    if (strcmp(json, "[]") == 0)
+        printf("nothing");
+    for (const char *c = json; *c != '\0'; c++)
+        if (*c == ',')
+            printf(", ");
+        else if (strchr("[]\"", *c) == NULL)
+            putchar(*c);
 }
 
-static void print_text(const struct sp_findings *findings, bool color)
+static void print_sections(const struct sp_section_findings *sections, bool color)
+{
+    static const char *const colors[] = {"\033[31m", "\033[32m"};
+    if (!sections->made)
+        return;
+    printf("\nsections of a policy, and who enforces them\n");
+    for (size_t i = 0; i < SP_SECTION_COUNT; i++) {
+        const struct sp_section_finding *f = &sections->all[i];
+        printf("  %s%-7s%s %-10s ", color ? colors[f->kept] : "",
+               f->kept ? "yes" : "no", color ? "\033[0m" : "", f->name);
+        print_layers(f->enforced_by);
+        printf("%s%s\n", f->kept ? "" : "; missing: ", f->kept ? "" : f->missing);
+    }
+}
+
+static void print_text(const struct sp_findings *findings,
+                       const struct sp_section_findings *sections, bool color)
 {
     const char *section = "";
     printf("sandpit %s on Linux %s, %s\n", SP_VERSION, findings->host.kernel,
@@ -49,7 +69,7 @@ static void print_text(const struct sp_findings *findings, bool color)
         section = f->section;
         print_finding(f, color);
     }
-    print_policies();
+    print_sections(sections, color);
     int missing = sp_findings_missing(findings);
     if (missing == 0)
         printf("\nEvery policy can be enforced and recorded here.\n");
@@ -105,7 +125,34 @@ static void add_host(struct sp_buffer *b, const struct sp_host *host)
     sp_buffer_text(b, "}");
 }
 
-static void print_json(const struct sp_findings *findings)
+static void add_sections(struct sp_buffer *b,
+                         const struct sp_section_findings *sections)
+{
+    sp_json_key(b, "sections");
+    sp_buffer_text(b, "{");
+    for (size_t i = 0; i < SP_SECTION_COUNT && sections->made; i++) {
+        const struct sp_section_finding *f = &sections->all[i];
+        sp_json_key(b, f->name);
+        sp_buffer_text(b, "{");
+        add_text(b, "state", presence_words[f->kept ? SP_PRESENT : SP_MISSING]);
+        sp_json_key(b, "enforced_by");
+        sp_buffer_text(b, f->enforced_by);
+        if (!f->kept) {
+            add_text(b, "missing", f->missing);
+            add_text(b, "detail", f->why);
+        }
+        sp_buffer_text(b, "}");
+    }
+    sp_buffer_text(b, "}");
+    sp_json_key(b, "recorded_by");
+    if (sections->recorded_by.size > 0)
+        sp_buffer_append(b, sections->recorded_by.data, sections->recorded_by.size);
+    else
+        sp_buffer_text(b, "{}");
+}
+
+static void print_json(const struct sp_findings *findings,
+                       const struct sp_section_findings *sections)
 {
     const struct sp_policy *policy;
     sp_auto_buffer b;
@@ -118,6 +165,7 @@ static void print_json(const struct sp_findings *findings)
     for (size_t i = 0; i < SP_FOUND_COUNT; i++)
         add_finding(&b, &findings->all[i]);
     sp_buffer_text(&b, "}");
+    add_sections(&b, sections);
     add_host(&b, &findings->host);
     sp_json_key(&b, "policies");
     sp_buffer_text(&b, "[");
@@ -133,14 +181,17 @@ static void print_json(const struct sp_findings *findings)
 int sp_cli_doctor(const void *values, int argc, char **argv)
 {
     const struct sp_doctor_options *o = values;
+    static struct sp_section_findings sections;
     struct sp_findings findings;
     if (argc > 0)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "doctor takes no argument: '%s'",
                             argv[0]);
     sp_findings_make(&findings, o->python);
+    sp_section_findings_make(&sections, o->python);
     if (o->json)
-        print_json(&findings);
+        print_json(&findings, &sections);
     else
-        print_text(&findings, sp_color_wanted(o->color, STDOUT_FILENO));
+        print_text(&findings, &sections, sp_color_wanted(o->color, STDOUT_FILENO));
+    sp_section_findings_release(&sections);
     return sp_findings_missing(&findings) == 0 ? SP_EXIT_OK : SP_EXIT_NO;
 }

@@ -75,6 +75,36 @@ def test_doctor_without_agents_says_so(sandpit, tmp_path):
     assert "SANDPIT_AGENTS" in report["layers"]["agent"]["detail"]
 
 
+SECTIONS = ["imports", "fs", "network", "process", "env", "limits"]
+
+
+@pytest.mark.requires("landlock", "listener")
+def test_doctor_says_who_enforces_each_section_as_a_run_does(sandpit):
+    _, report = findings(sandpit)
+    assert list(report["sections"]) == SECTIONS
+    ran = sandpit("run", "--json", "--no-trace", "--policy", "strict", "-c", "pass")
+    result = json.loads(ran.stdout)
+    for name, section in report["sections"].items():
+        assert section["state"] == "yes", section
+        assert section["enforced_by"] == result["enforced_by"][name]
+        assert section["enforced_by"]
+    assert report["recorded_by"] == result["recorded_by"]
+
+
+@pytest.mark.parametrize(
+    ("force", "ability"), [("landlock=0", "landlock"), ("listener=off", "listener")]
+)
+def test_doctor_says_which_sections_cannot_be_kept(sandpit, force, ability):
+    _, report = findings(sandpit, SANDPIT_FORCE=force)
+    for section in report["sections"].values():
+        assert section["state"] == "no"
+        assert section["missing"] == ability
+        assert f"--allow-degraded {ability}" in section["detail"]
+        assert ability not in section["enforced_by"]
+    text = sandpit("doctor", env={"SANDPIT_FORCE": force}).stdout
+    assert text.count(f"missing: {ability}") == len(SECTIONS)
+
+
 @pytest.mark.requires("landlock", "listener")
 def test_doctor_fits_a_screen(sandpit):
     assert len(sandpit("doctor").stdout.splitlines()) <= 24
