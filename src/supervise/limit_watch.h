@@ -95,6 +95,9 @@ void sp_limits_reach(struct sp_supervisor *s, enum sp_limit limit, uint64_t meas
 void sp_limits_sentence(const struct sp_limit_watch *w, enum sp_limit limit, char *to,
                         size_t size);
 
+/* Writes the event and the violation. */
+void sp_limits_tell(struct sp_supervisor *s, enum sp_limit limit);
+
 static inline bool sp_limits_ended(const struct sp_limit_watch *w)
 {
     return w->ended_by != SP_LIMIT_COUNT;
