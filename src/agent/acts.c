@@ -79,7 +79,8 @@ int sp_acts_open(const char *operation, PyObject *args)
     if (writes)
         return announce(SP_ACT_OPEN, r);
     if (sp_agent.config->opens)
-        sp_lane_announce(SP_ACT_OPEN, r); /* where it is denied, the stack is looked up */
+        sp_lane_announce(SP_ACT_OPEN,
+                         r); /* where it is denied, the stack is looked up */
     else
         sp_lane_event(r);
     return 0;

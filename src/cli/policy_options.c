@@ -108,10 +108,9 @@ int sp_cli_policy_list(const void *values, int argc, char **argv)
     for (size_t i = 0; !options->json && (policy = sp_policy_builtin_at(i)) != NULL;
          i++) {
         const char *name = sp_policy_text(policy, policy->name);
-        sp_buffer_format(
-            &b, "%-12s %s%s\n", name, sp_policy_text(policy, policy->description),
-            strcmp(name, SP_POLICY_DEFAULT) == 0 ? " (the default)"
-                                                 : "");
+        sp_buffer_format(&b, "%-12s %s%s\n", name,
+                         sp_policy_text(policy, policy->description),
+                         strcmp(name, SP_POLICY_DEFAULT) == 0 ? " (the default)" : "");
     }
     return sp_cli_policy_print(&b, SP_EXIT_OK);
 }

@@ -189,6 +189,24 @@ static bool follow(const char *path, char *to, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
+/* The first `length` bytes of the path, with links followed. NULL: it cannot be told. */
+static const char *follow_folder(struct sp_run_places *p, const char *path,
+                                 size_t length)
+{
+    for (unsigned i = 0; i < SP_PLACES_FOLLOWED; i++)
+        if (strncmp(p->followed[i].folder, path, length) == 0 &&
+            p->followed[i].folder[length] == '\0')
+            return p->followed[i].real;
+    unsigned next = p->followed_next++ % SP_PLACES_FOLLOWED;
+    char *folder = p->followed[next].folder;
+    memcpy(folder, path, length);
+    folder[length] = '\0';
+    if (follow(folder, p->followed[next].real, sizeof p->followed[next].real))
+        return p->followed[next].real;
+    folder[0] = '\0';
+    return NULL;
+}
+
 /* Rules stand together by folder: the folder of the last one is likely that of the next. Whose
  * /proc/self is meant depends on who looks. */
 static bool canonical(void *context, const char *path, char *to, size_t size)
@@ -198,19 +216,15 @@ static bool canonical(void *context, const char *path, char *to, size_t size)
     const char *slash = strrchr(path, '/');
     size_t length = slash != NULL ? (size_t)(slash - path) : 0;
     if (path[0] != '/' || strncmp(path, "/proc/self", 10) == 0 ||
-        length >= sizeof p->folder)
+        length >= sizeof p->followed[0].folder)
         return false;
     if (length == 0 || readlink(path, link, sizeof link) >= 0)
         return follow(path, to, size);
-    if (strncmp(p->folder, path, length) != 0 || p->folder[length] != '\0') {
-        snprintf(p->folder, sizeof p->folder, "%.*s", (int)length, path);
-        if (!follow(p->folder, p->folder_real, sizeof p->folder_real))
-            p->folder[0] = '\0';
-    }
-    if (p->folder[0] == '\0')
+    const char *real = follow_folder(p, path, length);
+    if (real == NULL)
         return false;
-    bool root = strcmp(p->folder_real, "/") == 0;
-    int n = snprintf(to, size, "%s%s", root ? "" : p->folder_real, slash);
+    bool root = strcmp(real, "/") == 0;
+    int n = snprintf(to, size, "%s%s", root ? "" : real, slash);
     return n > 0 && (size_t)n < size;
 }
 
@@ -265,7 +279,8 @@ int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
 {
     struct sp_run_places *p = ret_places;
     p->text_used = 0;
-    p->folder[0] = '\0';
+    for (unsigned i = 0; i < SP_PLACES_FOLLOWED; i++)
+        p->followed[i].folder[0] = '\0';
     p->read.count = p->write.count = p->programs.count = 0;
     p->path = path;
     if (getcwd(p->work, sizeof p->work) == NULL)

@@ -9,6 +9,7 @@
 #include "plan/interpreter.h"
 #include "policy/bind.h"
 
+#define SP_PLACES_FOLLOWED  4u
 #define SP_PLACES_MAX       96u
 #define SP_PLACES_TEXT_SIZE (48u * 1024u)
 
@@ -27,9 +28,13 @@ struct sp_run_places {
     struct sp_place_list read;
     struct sp_place_list write;
     struct sp_place_list programs;
-    const char *path;      /* the guest's PATH; may be NULL */
-    char folder[PATH_MAX]; /* the last one whose links were followed, and what it is */
-    char folder_real[PATH_MAX];
+    const char *path; /* the guest's PATH; may be NULL */
+    /* Folders whose links were followed lately, and what they are. */
+    struct {
+        char folder[PATH_MAX];
+        char real[PATH_MAX];
+    } followed[SP_PLACES_FOLLOWED];
+    unsigned followed_next;
     char text[SP_PLACES_TEXT_SIZE];
     size_t text_used;
 };

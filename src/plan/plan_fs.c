@@ -36,36 +36,63 @@ static void unescape(char *text)
     *to = '\0';
 }
 
-/* Whether the kernel itself, or devices, can be written to somewhere below the folder: procfs
- * mounted for a root folder that is being put together, for example. */
-static bool system_below(const char *path)
+/* Where the kernel itself, or devices, can be written to: procfs that is mounted for a root folder
+ * which is being put together, for example. Read once: rules may name many folders. */
+struct system_mounts {
+    bool known;
+    bool failed;             /* nothing is known: no folder is taken for free of them */
+    struct sp_buffer places; /* each NUL-terminated */
+};
+
+static bool system_kind(const char *kind)
 {
     static const char *const kinds[] = {
         "proc",    "sysfs",      "cgroup",  "cgroup2",  "devtmpfs",   "debugfs",
         "tracefs", "securityfs", "bpf",     "configfs", "efivarfs",   "pstore",
         "fusectl", "selinuxfs",  "smackfs", "mqueue",   "binfmt_misc"};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (strcmp(kind, kinds[i]) == 0)
+            return true;
+    return false;
+}
+
+static void find_system_mounts(struct system_mounts *m)
+{
     char *line = NULL;
     size_t room = 0;
-    size_t length = strlen(path);
     FILE *mounts = fopen("/proc/self/mountinfo", "re");
-    bool found = mounts == NULL;
-    while (!found && getline(&line, &room, mounts) > 0) {
+    m->known = true;
+    m->failed = mounts == NULL;
+    sp_buffer_init(&m->places, 1u << 20);
+    while (mounts != NULL && getline(&line, &room, mounts) > 0) {
         char place[PATH_MAX];
         char kind[32];
         const char *rest = strstr(line, " - ");
         if (rest == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", place) != 1 ||
-            sscanf(rest, " - %31s", kind) != 1)
+            sscanf(rest, " - %31s", kind) != 1 || !system_kind(kind))
             continue;
         unescape(place);
-        if (strncmp(place, path, length) != 0 || place[length] != '/')
-            continue;
-        for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-            found |= strcmp(kind, kinds[i]) == 0;
+        sp_buffer_append(&m->places, place, strlen(place) + 1);
     }
+    m->failed |= m->places.failed;
     free(line);
     if (mounts != NULL)
         fclose(mounts);
-    return found;
+}
+
+static bool system_below(const char *path)
+{
+    static struct system_mounts mounts;
+    size_t length = strlen(path);
+    if (!mounts.known)
+        find_system_mounts(&mounts);
+    for (size_t at = 0; at < mounts.places.size;
+         at += strlen(mounts.places.data + at) + 1) {
+        const char *place = mounts.places.data + at;
+        if (strncmp(place, path, length) == 0 && place[length] == '/')
+            return true;
+    }
+    return mounts.failed;
 }
 
 /* A folder above the system's own is no place to write in unwatched. */
@@ -83,16 +110,25 @@ static bool grantable(const char *path)
     return !system_below(path);
 }
 
+/* Whether there is nothing to grant there: a folder above it is granted, or there is no room left;
+ * what is not granted the broker opens. */
+static bool settled(const struct sp_plan_paths *list, const char *path)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        size_t n = strlen(list->items[i]);
+        if (strncmp(list->items[i], path, n) == 0 &&
+            (path[n] == '/' || path[n] == '\0'))
+            return true;
+    }
+    return list->count == SP_PLAN_PATHS_MAX;
+}
+
 /* Keeps the path, and grants rights below it; once for each path. */
 static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *path,
                  uint64_t rights, struct sp_error *reterr)
 {
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i], path) == 0)
-            return 0;
     size_t size = strlen(path) + 1;
-    /* What finds no room is not granted: the broker opens it. */
-    if (list->count == SP_PLAN_PATHS_MAX || size > sizeof plan->text - plan->text_used)
+    if (settled(list, path) || size > sizeof plan->text - plan->text_used)
         return 0;
     char *text = plan->text + plan->text_used;
     memcpy(text, path, size);
@@ -111,22 +147,25 @@ static bool holds_own(const struct sp_plan *plan, const char *folder)
     return false;
 }
 
+/* `path` holds no links: those of rules were followed when the policy was bound. What became one
+ * since grants nothing. */
 static int grant_change(struct sp_plan *plan, const char *path, struct sp_error *reterr)
 {
-    char real[PATH_MAX];
-    if (realpath(path, real) == NULL || !grantable(real) || holds_own(plan, real))
+    struct stat st;
+    if (settled(&plan->writable, path) || lstat(path, &st) != 0 ||
+        S_ISLNK(st.st_mode) || !grantable(path) || holds_own(plan, path))
         return 0;
     if (plan->writes_judged &&
-        sp_policy_cover(plan->policy, SP_LIST_WRITE, real) != SP_COVER_ALLOWED)
+        sp_policy_cover(plan->policy, SP_LIST_WRITE, path) != SP_COVER_ALLOWED)
         return 0;
-    return grant(plan, &plan->writable, real,
+    return grant(plan, &plan->writable, path,
                  plan->writes_judged ? CHANGE_RIGHTS : WRITE_RIGHTS, reterr);
 }
 
 static int grant_read(struct sp_plan *plan, const char *path, struct sp_error *reterr)
 {
     /* A process's own folder there is another one for each: the broker finds it. */
-    if (strncmp(path, "/proc/", 6) == 0 ||
+    if (strncmp(path, "/proc/", 6) == 0 || settled(&plan->readable, path) ||
         sp_policy_cover(plan->policy, SP_LIST_READ, path) != SP_COVER_ALLOWED)
         return 0;
     return grant(plan, &plan->readable, path, READ_RIGHTS, reterr);
@@ -160,12 +199,13 @@ static int grant_nodes(struct sp_plan *plan, struct sp_error *reterr)
 static int grant_writes(struct sp_plan *plan, const struct sp_places *places,
                         struct sp_error *reterr)
 {
+    char real[PATH_MAX];
     const char *temporary = getenv("TMPDIR");
     if (temporary == NULL || temporary[0] == '\0')
         temporary = "/tmp";
     int code = grant_change(plan, places->work, reterr);
     if (code == 0)
-        code = grant_change(plan, temporary, reterr);
+        code = realpath(temporary, real) != NULL ? grant_change(plan, real, reterr) : 0;
     if (code == 0)
         code = grant_rules(plan, SP_LIST_WRITE, grant_change, reterr);
     /* Others' shared memory lies there too: where changes are judged, each name is. */

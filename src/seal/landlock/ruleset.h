@@ -30,9 +30,9 @@ struct sp_landlock_features {
     int abi; /* of the kernel (sys/host.h); 0 or less: it has no Landlock */
     bool
         network_denied; /* no TCP bind or connect (ABI 4), no abstract Unix socket outside (6) */
-    bool writes_guarded; /* files are written only where sp_landlock_grant() says */
-    bool writes_judged;  /* ... and made, removed and moved */
-    bool reads_judged;   /* ... and read */
+    bool writes_guarded;   /* files are written only where sp_landlock_grant() says */
+    bool writes_judged;    /* ... and made, removed and moved */
+    bool reads_judged;     /* ... and read */
     bool programs_guarded; /* ... and executed */
 };
 

@@ -16,9 +16,9 @@
 #include "sys/tree.h"
 #include "sys/usage.h"
 
-#define MS     1000000u
-#define MIB    (UINT64_C(1) << 20)
-#define BIG    (40 * MIB)
+#define MS  1000000u
+#define MIB (UINT64_C(1) << 20)
+#define BIG (40 * MIB)
 /* Clock ticks, and what a process needs to start and end, on an emulated processor too; less than
  * the time that would be missing or counted twice. */
 #define LEEWAY (55u * MS)
