@@ -3,8 +3,9 @@
     network.py [--rounds N] [--calls N] [--python PATH]
 
 The same C program runs plain and under a policy that grants loopback: it makes sockets,
-connects them to one of its own and closes them; and sends datagrams, which it takes. What one costs is the CPU
-time of both sides with many, less that with none. Exit code 1 when a budget is missed.
+connects them to one of its own and closes them; and sends datagrams, which it takes.
+What one costs is the CPU time of both sides with many, less that with none. Exit code 1
+when a budget is missed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ PROGRAM = r"""
 int main(int argc, char **argv)
 {
     int datagrams = strcmp(argv[1], "send") == 0, calls = atoi(argv[2]);
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in to = {.sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof to;
     int server = socket(AF_INET, datagrams ? SOCK_DGRAM : SOCK_STREAM, 0);
     int sender = socket(AF_INET, SOCK_DGRAM, 0);
@@ -40,7 +42,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < calls; i++) {
         if (datagrams) {
             char byte;
-            if (sendto(sender, "x", 1, 0, (void *)&to, size) != 1 || recv(server, &byte, 1, 0) != 1)
+            if (sendto(sender, "x", 1, 0, (void *)&to, size) != 1 ||
+                recv(server, &byte, 1, 0) != 1)
                 return 1;
             continue;
         }
@@ -77,7 +80,7 @@ def commands(python: str, folder: Path, calls: int) -> list[Command]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=40, help="at least 40 for a verdict")
+    parser.add_argument("--rounds", type=int, default=40, help="40 for a verdict")
     parser.add_argument("--calls", type=int, default=3000, help="at most 4,000")
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()

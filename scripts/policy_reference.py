@@ -29,7 +29,7 @@ def kind_of(schema: dict[str, Any]) -> str:
     if schema.get("type") == "boolean":
         return "`true` or `false`; `true` when it is not given"
     if "anyOf" in schema:
-        pattern, number = schema["anyOf"]
+        pattern, _number = schema["anyOf"]
         if "(ns|us|ms|s|m|h)" in pattern["pattern"]:
             return '`"30s"`, `"500ms"`, `"2m"`, `"1h"`, or seconds'
         if "KiB" in pattern["pattern"]:

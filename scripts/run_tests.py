@@ -3,7 +3,7 @@
     run_tests.py             everything: C tests, then pytest
     run_tests.py --sanitize  C tests with address and undefined behaviour sanitizers
     run_tests.py --real      every real program, where `make test` takes a sample
-    run_tests.py --oracle    the policies' oracle in full, where `make test` takes a sample
+    run_tests.py --oracle    the policies' oracle in full, of which `make test` samples
 
 Further arguments go to pytest. Exit code 0 when nothing failed.
 """
@@ -28,7 +28,9 @@ SANITIZE_OPTIONS = (
 )
 
 
-RACES = [f"tests/confine/test_{name}.py" for name in ("flips", "network_races", "races")]
+RACES = [
+    f"tests/confine/test_{name}.py" for name in ("flips", "network_races", "races")
+]
 
 
 @dataclass

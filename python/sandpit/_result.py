@@ -53,8 +53,8 @@ class Violation:
     at : the two as `file:line`.
     layer : which layer saw it: `kernel`, `python` or `supervisor`.
     action : `deny`, `stop` or `observe`.
-    message : the sentence that the exception in the program carried too: what was tried,
-        where, which rule says no, what would allow it.
+    message : the sentence that the exception in the program carried too: what was
+        tried, where, which rule says no, what would allow it.
     hint : what would allow it, once more by itself.
     count : how many times the same was tried.
     stack : `file:line name` of the frames that led there, innermost first.

@@ -347,8 +347,8 @@ def run(
         that is read from `stdin`.
     args : the program's own arguments.
     policy : name of a built-in policy, path of a file in TOML, a dict of the same
-        grammar, or a `Policy`; None means the default one. A text is a path when it has a slash in it
-        or ends in ".toml".
+        grammar, or a `Policy`; None means the default one. A text is a path when it
+        has a slash in it or ends in ".toml".
     allow, deny : what this run may and may not do, before all that the policy says:
         lists of patterns by `read`, `write` (paths), `net` (as "example.com:443"),
         `run` (programs), `import` (modules), `env` (variables). In a text `*` and the

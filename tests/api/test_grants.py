@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 import sandpit
 
 JSON_DENIED = {"imports": {"deny": ["json"]}}

@@ -7,7 +7,6 @@ import pickle
 from pathlib import Path
 
 import pytest
-
 import sandpit
 from sandpit import Policy
 

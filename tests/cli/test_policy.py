@@ -270,7 +270,7 @@ def test_many_errors_are_counted(sandpit, write):
 
 
 def test_nothing_in_a_policy_acts_on_the_terminal(sandpit, write):
-    write("\"\\u001b[2J\" = 1\n[fs]\nallow_read = ['\x7f']\n".encode(), "p.toml")
+    write(b"\"\\u001b[2J\" = 1\n[fs]\nallow_read = ['\x7f']\n", "p.toml")
     for done in (
         sandpit("policy", "check", "p.toml"),
         sandpit("run", "--policy", "p.toml", "-c", "1"),

@@ -84,7 +84,7 @@ RULES = [
 ]
 
 
-@pytest.mark.parametrize("allow, deny, reached, stopped", RULES, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("allow", "deny", "reached", "stopped"), RULES, ids=lambda v: str(v)[:40])
 def test_rule_decides_who_is_reached(
     sandpit, listener, tmp_path, allow, deny, reached, stopped
 ):
@@ -113,7 +113,7 @@ def test_rule_decides_who_is_reached(
 
 @pytest.mark.requires("ipv6")
 @pytest.mark.parametrize(
-    "rule, host, reaches",
+    ("rule", "host", "reaches"),
     [
         ("[::1]:P", "::1", True),
         ("::1", "::1", True),
@@ -184,7 +184,7 @@ for what in sys.argv[1:]:
 
 
 @pytest.mark.parametrize(
-    "allow, bound, refused",
+    ("allow", "bound", "refused"),
     [
         (["loopback"], ["tcp,127.0.0.1,0", "udp,127.0.0.1,0", "tcp,127.0.0.5,0"],
          ["tcp,0.0.0.0,0", "udp,0.0.0.0,0", "auto,0.0.0.0,0"]),

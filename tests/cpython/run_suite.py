@@ -21,9 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests/support")]
 
-import exclusions
-import interpreters
-import places
+import exclusions  # noqa: E402
+import interpreters  # noqa: E402
+import places  # noqa: E402
 
 ATTEMPTS = 3
 
@@ -95,7 +95,7 @@ def compare(
             for name, both in now.items()
             if attempt == 0 or name in differing
         }
-        result.left, needed = listed.split(place.version, differing)
+        result.left, _needed = listed.split(place.version, differing)
         # An entry was needed if its test differed once: then it is not stale.
         result.needed |= listed.split(place.version, now)[1]
         result.details = {name: confined.details.get(name, "") for name in result.left}

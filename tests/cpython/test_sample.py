@@ -12,29 +12,10 @@ from programs import PROGRAM
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-import exclusions
+import exclusions  # noqa: E402
 
 # Of many kinds, and quick: together some seconds.
-SAMPLE = """
-test_asyncio.test_unix_events
-test_ctypes
-test_fcntl
-test_mmap
-test_os:*Process*
-test_os:*Exec*
-test_posix
-test_pty
-test_select
-test_signal:*Wakeup*
-test_socket:*BasicUDP*
-test_socket:*Unix*
-test_sqlite3
-test_subprocess:*POSIXProcess*
-test_sys
-test_tempfile
-test_thread
-test_threading:*Local*
-""".split()
+SAMPLE = ["test_asyncio.test_unix_events", "test_ctypes", "test_fcntl", "test_mmap", "test_os:*Process*", "test_os:*Exec*", "test_posix", "test_pty", "test_select", "test_signal:*Wakeup*", "test_socket:*BasicUDP*", "test_socket:*Unix*", "test_sqlite3", "test_subprocess:*POSIXProcess*", "test_sys", "test_tempfile", "test_thread", "test_threading:*Local*"]
 
 
 @pytest.mark.requires("program", "landlock", "listener", "cpython-tests")

@@ -18,12 +18,12 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "scripts")]
 
-import cells
-import downloads
-import image
-import machine
-import setup
-import system_packages
+import cells  # noqa: E402
+import downloads  # noqa: E402
+import image  # noqa: E402
+import machine  # noqa: E402
+import setup  # noqa: E402
+import system_packages  # noqa: E402
 
 
 def ours() -> image.Build:

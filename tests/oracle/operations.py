@@ -11,7 +11,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import random
 import stat
 from dataclasses import dataclass, field
 from typing import Callable, NamedTuple

@@ -18,11 +18,12 @@ import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import policies
 import trees
 from evaluator import Policy
 from operations import Ask, Operation
 from writing import Generator, script
+
+import policies
 
 TIMEOUT_S = 120
 

@@ -7,8 +7,20 @@ import random
 import stat
 
 from operations import (
-    CWD, EXCHANGE, NOREPLACE, NUMBERS, O_PATH, O_TMPFILE, REMOVEDIR, SYMLINK_FOLLOW,
-    SYMLINK_NOFOLLOW, Operation, Path, ask_change, ask_make, ask_move, ask_open, ask_slot,
+    EXCHANGE,
+    NOREPLACE,
+    NUMBERS,
+    O_PATH,
+    O_TMPFILE,
+    SYMLINK_FOLLOW,
+    SYMLINK_NOFOLLOW,
+    Operation,
+    Path,
+    ask_change,
+    ask_make,
+    ask_move,
+    ask_open,
+    ask_slot,
     nothing_asked,
 )  # fmt: skip
 from trees import NAMES, Entry
