@@ -19,6 +19,7 @@
 #include "supervise/record.h"
 #include "sys/listener.h"
 #include "sys/tree.h"
+#include "trace/redact.h"
 
 #define DRAIN_INTERVAL_NS                                                              \
     100000000u /* what agents wrote is taken at the latest after this */
@@ -413,6 +414,7 @@ static void fill_outcome(struct sp_supervisor *s, struct sp_outcome *o)
     sp_buffer_init(&o->exception, s->exception.size + 1);
     sp_buffer_append(&o->exception, s->exception.data, s->exception.size);
     sp_violations_write(&s->violations, &o->violations);
+    (void)sp_redact(o->violations.data, &o->violations.size); /* as in the trace */
     o->violation_count =
         (uint32_t)(s->violations.total > UINT32_MAX ? UINT32_MAX : s->violations.total);
     sp_files_write(&s->files, s->is->private_folder, &o->files);

@@ -8,6 +8,7 @@
 #include "trace/chain.h"
 #include "trace/losses.h"
 #include "trace/plain.h"
+#include "trace/redact.h"
 #include "trace/runs.h"
 #include "trace/sink.h"
 
@@ -165,6 +166,29 @@ static bool is_vital(enum sp_kind kind)
     case SP_KIND_EXIT:
     case SP_KIND_CONNECT:
     case SP_KIND_BIND:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Kinds whose texts come from outside and may hold secrets; calls and functions, which are many, hold
+ * names out of source. */
+static bool may_tell(enum sp_kind kind)
+{
+    switch (kind) {
+    case SP_KIND_START:
+    case SP_KIND_SOURCE:
+    case SP_KIND_EXCEPTION:
+    case SP_KIND_OPEN:
+    case SP_KIND_FILE:
+    case SP_KIND_CONNECT:
+    case SP_KIND_BIND:
+    case SP_KIND_RESOLVE:
+    case SP_KIND_EXEC:
+    case SP_KIND_CODE:
+    case SP_KIND_OUTPUT:
+    case SP_KIND_VIOLATION:
         return true;
     default:
         return false;
@@ -400,6 +424,10 @@ static void end(struct sp_trace_writer *w, enum sp_kind kind, uint64_t count)
         w->seq += count;
         return;
     }
+    unsigned redacted =
+        may_tell(kind) && !w->line.failed ? sp_redact(w->line.data, &w->line.size) : 0;
+    if (redacted > 0)
+        put_key_uint(&w->line, "redacted", redacted);
     sp_buffer_append(&w->line, "}\n", 2);
     /* After something was lost, nothing is stored before a line has told of it. */
     if (w->missing == 0 && !w->line.failed &&
