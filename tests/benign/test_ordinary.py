@@ -142,7 +142,7 @@ def test_program_is_as_under_plain_python(python, name, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["fresh", "folder-there"])
-@pytest.mark.parametrize("policy", ["read-only", "default"])
+@pytest.mark.parametrize("policy", ["read-only", "default", "strict"])
 def test_importing_a_local_package_is_no_violation(
     python, policy, made, tmp_path, monkeypatch
 ):
