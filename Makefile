@@ -7,6 +7,8 @@
 #   make sanitize   the C tests with address and undefined behaviour sanitizers
 #   make test-real  every real program, under both policies
 #   make test-oracle  random programs and policies against the oracle, and races, in full
+#   make test-cpython   CPython's own tests, plainly and under sandpit (CPYTHON=3.12, MODULES="test_os ...")
+#   make test-kernels   the confinement tests on Debian's kernels, in virtual machines
 #   make format     lay out the C sources
 #   make clean      remove what was built
 
@@ -14,7 +16,7 @@ PYTHON ?= python3
 SETUP = $(PYTHON) scripts/setup.py
 VENV = .venv/bin/python
 
-.PHONY: demo test check format bench sanitize test-real test-oracle clean
+.PHONY: demo test check format bench sanitize test-real test-oracle test-cpython test-kernels clean
 
 demo:
 	@$(SETUP) demo
@@ -41,6 +43,14 @@ test-real:
 
 test-oracle:
 	@$(PYTHON) scripts/run_tests.py --oracle
+
+test-cpython:
+	@$(SETUP) test
+	@$(VENV) tests/cpython/run_suite.py --program $(CURDIR)/.venv/bin/sandpit --python "$(CPYTHON)" $(MODULES)
+
+test-kernels:
+	@$(SETUP) test
+	@$(VENV) tests/kernels/run_matrix.py
 
 clean:
 	rm -rf build .venv

@@ -1,5 +1,6 @@
 #include "plan/plan.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,21 @@ static int refuse(enum sp_ability missing, enum sp_ability option, const char *b
     return sp_error_what(reterr, ability_names[missing]);
 }
 
+static const char *why_no_landlock(int error)
+{
+    switch (error) {
+    case EOPNOTSUPP:
+        return "Landlock, which keeps other processes out of reach, was left out of "
+               "the "
+               "lsm= list when this kernel was booted";
+    case EPERM:
+        return "Landlock, which keeps other processes out of reach, is forbidden by a "
+               "filter around this process";
+    default:
+        return "this kernel has no Landlock, which keeps other processes out of reach";
+    }
+}
+
 /* Without Landlock, other processes of the same user can be looked into and signalled: no
  * policy is kept as it should be. */
 static int plan_landlock(struct sp_plan *plan, unsigned accepted,
@@ -50,10 +66,8 @@ static int plan_landlock(struct sp_plan *plan, unsigned accepted,
     if (plan->host.landlock_abi > 0)
         return 0;
     if ((accepted & bit(SP_ABILITY_LANDLOCK)) == 0)
-        return refuse(
-            SP_ABILITY_LANDLOCK, SP_ABILITY_LANDLOCK,
-            "this kernel has no Landlock, which keeps other processes out of reach",
-            reterr);
+        return refuse(SP_ABILITY_LANDLOCK, SP_ABILITY_LANDLOCK,
+                      why_no_landlock(plan->host.landlock_error), reterr);
     plan->degraded |= bit(SP_ABILITY_LANDLOCK);
     return 0;
 }

@@ -179,6 +179,7 @@ for other in others:
 """
 
 
+@pytest.mark.requires("thread-descriptors")  # the connection is refused without them
 def test_a_thread_with_its_own_descriptors_connects_its_own(sandpit, tmp_path):
     done = sandpit.run(OWN_TABLE, tmp_path / "s", options=("--policy", "no-network"))
     assert done.stdout == "connected\n", done.stderr

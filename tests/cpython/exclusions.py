@@ -104,8 +104,12 @@ def load(path: Path = PATH) -> Exclusions:
     if unknown:
         raise ValueError(f"{path}: no such list: {sorted(unknown)[0]}")
     return Exclusions(
-        tuple(one for table in tables.get("differs", []) for one in _entry(path, table)),
-        tuple(one for table in tables.get("not-run", []) for one in _entry(path, table)),
+        tuple(
+            one for table in tables.get("differs", []) for one in _entry(path, table)
+        ),
+        tuple(
+            one for table in tables.get("not-run", []) for one in _entry(path, table)
+        ),
     )
 
 

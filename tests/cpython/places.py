@@ -160,7 +160,9 @@ def _ask(python: str, code: str) -> str:
 def _starts(command: str, option: str, who: dict[str, Any]) -> bool:
     words = [command, option] + (["pass"] if option == "-c" else [])
     try:
-        return subprocess.run(words, cwd="/", capture_output=True, **who).returncode == 0
+        return (
+            subprocess.run(words, cwd="/", capture_output=True, **who).returncode == 0
+        )
     except PermissionError:
         return False
 

@@ -18,13 +18,13 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import exclusions
+import interpreters
+import places
+
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "tests/support")]
-
-import exclusions  # noqa: E402
-import interpreters  # noqa: E402
-import places  # noqa: E402
-
 ATTEMPTS = 3
 
 
@@ -95,7 +95,7 @@ def compare(
             for name, both in now.items()
             if attempt == 0 or name in differing
         }
-        result.left, _needed = listed.split(place.version, differing)
+        result.left, _ = listed.split(place.version, differing)
         # An entry was needed if its test differed once: then it is not stale.
         result.needed |= listed.split(place.version, now)[1]
         result.details = {name: confined.details.get(name, "") for name in result.left}
@@ -114,11 +114,17 @@ def choose(wanted: str) -> str:
         if wanted in ("", "{}.{}".format(*one.version)):
             return one.path
     labels = ", ".join(one.label for one in found) or "none"
-    sys.exit(f"no Python {wanted or '3.9 or newer'} with CPython's tests (found: {labels})")
+    sys.exit(
+        f"no Python {wanted or '3.9 or newer'} with CPython's tests (found: {labels})"
+    )
 
 
 def run_all(
-    place: places.Place, modules: list[str], listed: exclusions.Exclusions, kept: Path, options: argparse.Namespace
+    place: places.Place,
+    modules: list[str],
+    listed: exclusions.Exclusions,
+    kept: Path,
+    options: argparse.Namespace,
 ) -> list[Compared]:
     """Compare some modules, several at a time, and say how each went."""
     results = []
@@ -138,7 +144,9 @@ def run_all(
     return results
 
 
-def conclude(place: places.Place, results: list[Compared], listed: exclusions.Exclusions) -> int:
+def conclude(
+    place: places.Place, results: list[Compared], listed: exclusions.Exclusions
+) -> int:
     """Name what is stale; the closing line; the exit code."""
     ran = [one.module for one in results if not one.not_run]
     whole = [one for one in ran if ":" not in one]
@@ -162,12 +170,16 @@ def main() -> int:
     parser.add_argument("--program", default=shutil.which("sandpit"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--limit", type=float, default=120.0, help="seconds a module")
-    parser.add_argument("--slow", action="store_true", help="also what is listed as not run")
+    parser.add_argument(
+        "--slow", action="store_true", help="also what is listed as not run"
+    )
     parser.add_argument("--kept", type=Path, default=ROOT / "build/cpython")
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args()
     if options.program is None:
-        sys.exit("no sandpit on PATH: build it (`make demo`), or name it with --program")
+        sys.exit(
+            "no sandpit on PATH: build it (`make demo`), or name it with --program"
+        )
     listed = exclusions.load()
     place = places.find(choose(options.python), options.program)
     modules = options.modules or place.modules()

@@ -9,13 +9,32 @@ from pathlib import Path
 import pytest
 from programs import PROGRAM
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import exclusions
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-
-import exclusions  # noqa: E402
-
 # Of many kinds, and quick: together some seconds.
-SAMPLE = ["test_asyncio.test_unix_events", "test_ctypes", "test_fcntl", "test_mmap", "test_os:*Process*", "test_os:*Exec*", "test_posix", "test_pty", "test_select", "test_signal:*Wakeup*", "test_socket:*BasicUDP*", "test_socket:*Unix*", "test_sqlite3", "test_subprocess:*POSIXProcess*", "test_sys", "test_tempfile", "test_thread", "test_threading:*Local*"]
+SAMPLE = [
+    "test_asyncio.test_unix_events",
+    "test_ctypes",
+    "test_fcntl",
+    "test_mmap",
+    "test_os:*Process*",
+    "test_os:*Exec*",
+    "test_posix",
+    "test_pty",
+    "test_select",
+    "test_signal:*Wakeup*",
+    "test_socket:*BasicUDP*",
+    "test_socket:*Unix*",
+    "test_sqlite3",
+    "test_subprocess:*POSIXProcess*",
+    "test_sys",
+    "test_tempfile",
+    "test_thread",
+    "test_threading:*Local*",
+]
 
 
 @pytest.mark.requires("program", "landlock", "listener", "cpython-tests")
@@ -44,7 +63,9 @@ def test_an_excluded_test_takes_its_modules_ending_along(tmp_path):
     crashed = {**differing, "test_x": ("exit code 0", "signal 11")}
     assert one.split("3.13", crashed)[0] == {"test_x": ("exit code 0", "signal 11")}
     assert one.split("3.12", differing)[0] == differing
-    assert "test.test_x.AB.test_a" in one.split("3.13", {"test.test_x.AB.test_a": BOTH})[0]
+    assert (
+        "test.test_x.AB.test_a" in one.split("3.13", {"test.test_x.AB.test_a": BOTH})[0]
+    )
 
 
 def test_an_entry_that_nothing_needs_is_stale_where_its_module_ran(tmp_path):

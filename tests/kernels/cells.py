@@ -13,7 +13,10 @@ KERNELS = {"6.1": "bookworm", "6.12": "trixie"}
 BUSYBOX = "bookworm"
 
 # The lists of security modules that Debian boots with, and the same without Landlock.
-LSM = {"landlock": "landlock,lockdown,yama,integrity,bpf", "none": "lockdown,yama,integrity,bpf"}
+LSM = {
+    "landlock": "landlock,lockdown,yama,integrity,bpf",
+    "none": "lockdown,yama,integrity,bpf",
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,8 @@ class Boot:
     yama: tuple[str, ...]
     users: tuple[str, ...]
     tests: str
+    # In place of the list.
+    files: tuple[str, ...] = ()
 
 
 BOOTS = tuple(
@@ -55,15 +60,23 @@ _ALL = (
     "tests/api/test_sentences.py",
     "tests/api/test_run.py",
 )
-_NONE = ("tests/kernels/test_boot.py", "tests/confine/test_degraded.py", "tests/cli/test_doctor.py")
+_NONE = (
+    "tests/kernels/test_boot.py",
+    "tests/confine/test_degraded.py",
+    "tests/cli/test_doctor.py",
+)
 _LISTS = {"all": _ALL, "yama": _YAMA, "none": _NONE}
 
 _C_LAYERS = ("seal", "sys", "supervise")
 
 
-def python_tests(which: str) -> tuple[str, ...]:
-    """The files and folders for pytest."""
-    return _LISTS[which]
+def python_tests(project: Path, which: str, files: list[str]) -> list[str]:
+    """The files for pytest; of a folder, all that are in it."""
+    found: list[str] = []
+    for name in files or _LISTS[which]:
+        inside = sorted((project / name).glob("test_*.py")) or [project / name]
+        found += [str(one.relative_to(project)) for one in inside]
+    return list(dict.fromkeys(found))
 
 
 def c_tests(folder: Path) -> list[Path]:

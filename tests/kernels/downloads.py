@@ -147,4 +147,6 @@ def busybox(suite: str, folder: Path) -> Path:
     tree = folder / "busybox"
     if not tree.is_dir():
         unpack(Archive(suite, folder).fetch("busybox-static"), tree)
-    return next(one for one in (tree / "bin/busybox", tree / "usr/bin/busybox") if one.exists())
+    return next(
+        one for one in (tree / "bin/busybox", tree / "usr/bin/busybox") if one.exists()
+    )

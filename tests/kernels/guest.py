@@ -44,9 +44,11 @@ def main() -> None:
                 YAMA.write_text(yama)
                 for user in words["users"].split(","):
                     begin = time.monotonic()
-                    counted = run_tests(words["tests"], user, line)
+                    counted = run_tests(words, user, line)
                     took_s = round(time.monotonic() - begin)
-                    tell(line, {"yama": yama, "user": user, "took_s": took_s, **counted})
+                    tell(
+                        line, {"yama": yama, "user": user, "took_s": took_s, **counted}
+                    )
         except Exception as error:
             tell(line, {"broken": f"{type(error).__name__}: {error}"})
         tell(line, {"end": True})
@@ -70,8 +72,10 @@ def start_loopback() -> None:
         fcntl.ioctl(one, 0x8914, struct.pack("16sH22x", b"lo", 1))
 
 
-def run_tests(which: str, user: str, line) -> dict[str, int]:
+def run_tests(words: dict[str, str], user: str, line) -> dict[str, int]:
     """Run the C tests and pytest as a user; tell what failed."""
+    which = words["tests"]
+    files = [one for one in words.get("files", "").split(",") if one]
     home = Path("/tmp/home")
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir()
@@ -102,14 +106,20 @@ def run_tests(which: str, user: str, line) -> dict[str, int]:
             **who,
         )
         count_tap(program.name, done, counted, line)
+    command = [sys.executable, "-m", "pytest", "-q", "--color=no"]
+    command += ["-p", "no:cacheprovider", "-o", f"timeout={cells.LIMIT_S}"]
     report = home / "report.xml"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
-    command += ["-o", f"timeout={cells.LIMIT_S}", f"--junitxml={report}"]
-    command += [f"--basetemp={home}/pytest", *cells.python_tests(which)]
-    begun = subprocess.run(
-        command, cwd=PROJECT, env=environment, stdin=subprocess.DEVNULL, **who
-    )
-    count_report(report, begun.returncode, counted, line)
+    for name in cells.python_tests(PROJECT, which, files):
+        report.unlink(missing_ok=True)
+        begun = subprocess.run(
+            [*command, f"--junitxml={report}", f"--basetemp={home}/pytest", name],
+            cwd=PROJECT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            **who,
+        )
+        count_report(name, report, begun.returncode, counted, line)
+        tell(line, {"file": name, **counted})
     return counted
 
 
@@ -131,10 +141,12 @@ def count_tap(name: str, done, counted: dict[str, int], line) -> None:
         tell(line, {"failure": f"{name}: exit code {done.returncode}", "text": text})
 
 
-def count_report(report: Path, code: int, counted: dict[str, int], line) -> None:
+def count_report(
+    name: str, report: Path, code: int, counted: dict[str, int], line
+) -> None:
     if not report.exists():
         counted["failed"] += 1
-        tell(line, {"failure": f"pytest: exit code {code}, no report", "text": ""})
+        tell(line, {"failure": f"{name}: exit code {code}, no report", "text": ""})
         return
     for case in ElementTree.parse(report).getroot().iter("testcase"):
         name = f"{case.get('classname')}::{case.get('name')}"

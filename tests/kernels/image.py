@@ -24,12 +24,42 @@ ROOT = Path(__file__).resolve().parents[2]
 PROJECT = Path("/project")
 SIZE_MIB = 2048
 
-PROGRAMS = ["sh", "bash", "cat", "chmod", "chown", "cp", "cut", "dd", "df", "echo", "env", "false", "find", "grep", "head", "id", "kill", "ldd", "ln", "ls", "mkdir", "mkfifo", "mknod", "mktemp", "mount", "mv", "nm", "ps", "readelf", "rm", "rmdir", "sed", "setpriv", "sleep", "sort", "stat", "tail", "tee", "timeout", "touch", "tr", "true", "umount", "uname", "unshare", "wc", "xargs"]
-COMPILER = ("gcc", "gcc-12", "cpp-12", "binutils-x86-64-linux-gnu", "libgcc-12-dev")
+PROGRAMS = (
+    "sh bash cat chmod chown cp cut dd df echo env false find grep head id "
+    "kill ldd ln ls mkdir mkfifo mknod mktemp mount mv nm ps readelf rm rmdir "
+    "sed setpriv sleep sort stat tail tee timeout touch tr true umount uname "
+    "unshare wc xargs"
+)
+COMPILER = (
+    "gcc",
+    "gcc-12",
+    "cpp-12",
+    "binutils",
+    "binutils-x86-64-linux-gnu",
+    "libgcc-12-dev",
+)
 HEADERS = ("libc6-dev", "linux-libc-dev", "libcrypt-dev")
-PACKAGES = ("pytest", "_pytest", "py", "pluggy", "iniconfig", "packaging", "pygments", "pytest_timeout")
+PACKAGES = (
+    "pytest",
+    "_pytest",
+    "py",
+    "pluggy",
+    "iniconfig",
+    "packaging",
+    "pygments",
+    "pytest_timeout",
+)
 # Of the interpreter, what no test here needs: it would make the image three times as large.
-UNUSED = {"site-packages", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3"}
+UNUSED = {
+    "site-packages",
+    "test",
+    "tests",
+    "idlelib",
+    "tkinter",
+    "turtledemo",
+    "ensurepip",
+    "lib2to3",
+}
 # Kernel modules: the disk, and what the kernel loads by itself when a socket is asked about.
 MODULES = ("virtio_blk", "virtio_pci", "unix_diag", "inet_diag", "tcp_diag", "udp_diag")
 
@@ -53,7 +83,21 @@ class Tree:
         self.folder = folder
         self._copied: set[str] = set()
         shutil.rmtree(folder, ignore_errors=True)
-        for name in ("dev", "proc", "sys", "tmp", "run", "root", "var/tmp", "usr/bin", "usr/lib", "usr/lib64", "usr/sbin", "etc", "var"):
+        for name in (
+            "dev",
+            "proc",
+            "sys",
+            "tmp",
+            "run",
+            "root",
+            "var/tmp",
+            "usr/bin",
+            "usr/lib",
+            "usr/lib64",
+            "usr/sbin",
+            "etc",
+            "var",
+        ):
             (folder / name).mkdir(parents=True, exist_ok=True)
         for name in ("bin", "lib", "lib64", "sbin"):
             (folder / name).symlink_to(f"usr/{name}")
@@ -86,7 +130,9 @@ class Tree:
             for library in _libraries(source):
                 self.copy(library)
 
-    def copy_tree(self, source: Path, path: str | Path, unused: frozenset[str] = frozenset()) -> None:
+    def copy_tree(
+        self, source: Path, path: str | Path, unused: frozenset[str] = frozenset()
+    ) -> None:
         """Copy a folder, without the names in `unused`."""
         for folder, names, files in os.walk(source, followlinks=True):
             names[:] = [one for one in names if one not in unused]
@@ -111,7 +157,14 @@ def _libraries(path: str) -> list[str]:
 def _packaged(packages: tuple[str, ...]) -> list[str]:
     """The files of Debian packages, as far as a compiler needs them."""
     listed = subprocess.run(["dpkg", "-L", *packages], capture_output=True, text=True)
-    wanted = ("/usr/bin", "/usr/lib", "/usr/include", "/usr/libexec", "/lib", "/etc/alternatives")
+    wanted = (
+        "/usr/bin",
+        "/usr/lib",
+        "/usr/include",
+        "/usr/libexec",
+        "/lib",
+        "/etc/alternatives",
+    )
     return [
         one
         for one in listed.stdout.splitlines()
@@ -122,14 +175,16 @@ def _packaged(packages: tuple[str, ...]) -> list[str]:
 def make_tree(folder: Path, build: Build) -> None:
     """Fill the folder that becomes the root."""
     tree = Tree(folder)
-    for name in PROGRAMS:
+    for name in PROGRAMS.split():
         found = shutil.which(name)
         if found:
             tree.copy(os.path.realpath(found), f"/usr/bin/{name}")
     _add_compiler(tree)
     _add_interpreter(tree, build)
     _add_project(tree, build)
-    tree.write("/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n")
+    tree.write(
+        "/etc/passwd", "root:x:0:0::/root:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
+    )
     tree.write("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
     tree.write("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
     tree.write("/etc/nsswitch.conf", "hosts: files\n")
@@ -146,7 +201,9 @@ def _add_compiler(tree: Tree) -> None:
 def _add_interpreter(tree: Tree, build: Build) -> None:
     """The interpreter, at its own path, and an environment of it in the project."""
     ask = "import os, sys; print(os.path.realpath(sys.executable), sys.base_prefix, '%d.%d' % sys.version_info[:2])"
-    done = subprocess.run([build.python, "-c", ask], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [build.python, "-c", ask], capture_output=True, text=True, check=True
+    )
     real, prefix, version = done.stdout.split()
     label = f"python{version}"
     tree.copy(real)
@@ -158,7 +215,10 @@ def _add_interpreter(tree: Tree, build: Build) -> None:
     tree.copy_tree(library, library, frozenset(UNUSED))
     # Test programs ask where its headers lie; nothing is built for it there.
     venv = PROJECT / ".venv"
-    tree.write(f"{venv}/pyvenv.cfg", f"home = {os.path.dirname(real)}\ninclude-system-site-packages = false\n")
+    tree.write(
+        f"{venv}/pyvenv.cfg",
+        f"home = {os.path.dirname(real)}\ninclude-system-site-packages = false\n",
+    )
     (tree.inside(venv) / "bin").mkdir()
     for name in ("python", "python3", label):
         (tree.inside(venv) / "bin" / name).symlink_to(real)
@@ -172,7 +232,9 @@ def _add_interpreter(tree: Tree, build: Build) -> None:
     _add_entry_points(tree, build, packages)
     for name in ("sandpit", "sandpit-trace"):
         tree.copy(build.program_folder / name, venv / "bin" / name)
-    tree.copy_tree(build.package, packages / "sandpit", frozenset({"_agents", "__pycache__"}))
+    tree.copy_tree(
+        build.package, packages / "sandpit", frozenset({"_agents", "__pycache__"})
+    )
     tree.copy(build.native, packages / "sandpit" / build.native.name)
     for path in sorted(build.agents.glob("*")):
         if path.is_file():
@@ -185,7 +247,9 @@ def _package_folder(python: str, name: str) -> Path | None:
         "import importlib.util as u, sys; s = u.find_spec(sys.argv[1]);"
         "print('' if s is None else (s.submodule_search_locations or [s.origin])[0])"
     )
-    done = subprocess.run([python, "-c", code, name], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [python, "-c", code, name], capture_output=True, text=True, check=True
+    )
     return Path(done.stdout.strip()) if done.stdout.strip() else None
 
 
@@ -199,7 +263,9 @@ def _add_entry_points(tree: Tree, build: Build, packages: Path) -> None:
 
 def _add_project(tree: Tree, build: Build) -> None:
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=True
+    )
     for name in listed.stdout.splitlines():
         if (ROOT / name).is_file() and not name.startswith(("bench/", ".")):
             tree.copy(ROOT / name, PROJECT / name)
@@ -215,7 +281,10 @@ def make_disk(tree: Path, disk: Path) -> None:
         stream.truncate(SIZE_MIB << 20)
     command = ["mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0"]
     command += ["-E", "root_owner=0:0", "-d", str(tree), str(disk)]
-    environment = {**os.environ, "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"}
+    environment = {
+        **os.environ,
+        "PATH": f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin",
+    }
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode != 0:
         raise Unavailable(f"mke2fs: {done.stderr.strip()}")
@@ -236,7 +305,10 @@ exec /bin/busybox switch_root /root /bin/sh /project/tests/kernels/boot.sh
 
 def make_initrd(kernel: Kernel, busybox: Path, path: Path) -> None:
     """Busybox, the modules in the order they need each other, and the steps."""
-    found = {one.name.split(".")[0].replace("-", "_"): one for one in kernel.modules.rglob("*.ko*")}
+    found = {
+        one.name.split(".")[0].replace("-", "_"): one
+        for one in kernel.modules.rglob("*.ko*")
+    }
     order: list[str] = []
     for name in MODULES:
         _with_needs(name, found, order)

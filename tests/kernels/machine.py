@@ -28,13 +28,20 @@ def boot(
     words = ["console=ttyS0", "quiet", "panic=-1", f"lsm={LSM[what.lsm]}"]
     words += [f"sandpit.tests={what.tests}", f"sandpit.yama={','.join(what.yama)}"]
     words += [f"sandpit.users={','.join(what.users)}"]
+    if what.files:
+        words.append(f"sandpit.files={','.join(what.files)}")
     command = [QEMU, "-accel", accelerator, "-cpu", "max", "-smp", "2"]
     command += ["-m", str(MEMORY_MIB), "-display", "none", "-no-reboot", "-nodefaults"]
     command += ["-kernel", str(image), "-initrd", str(initrd)]
     command += ["-append", " ".join(words)]
     # The disk is shared: what a machine writes is gone when it ends.
     command += ["-drive", f"file={disk},format=raw,if=virtio,snapshot=on"]
-    command += ["-serial", f"file:{folder / 'console.txt'}", "-serial", f"file:{results}"]
+    command += [
+        "-serial",
+        f"file:{folder / 'console.txt'}",
+        "-serial",
+        f"file:{results}",
+    ]
     try:
         subprocess.run(command, stdin=subprocess.DEVNULL, timeout=LIMIT_S, check=True)
     except OSError as error:

@@ -1,6 +1,7 @@
 """The confinement tests on Debian's kernels, each in a virtual machine of its own.
 
     run_matrix.py [--kernel 6.1|6.12] [--lsm landlock|none] [--only all|yama|none]
+                  [--user root|nobody] [TEST...]
 
 Ends in a table, kernel by user by security modules by Yama, and one line. Downloads are
 kept in build/kernels. Without QEMU, or where Debian's kernels cannot be had, it is skipped,
@@ -10,13 +11,13 @@ unless SANDPIT_REQUIRE names `kernels`.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import os
 import sys
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(Path(__file__).parent), str(ROOT / "scripts")]
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
 import cells  # noqa: E402
 import downloads  # noqa: E402
@@ -24,6 +25,8 @@ import image  # noqa: E402
 import machine  # noqa: E402
 import setup  # noqa: E402
 import system_packages  # noqa: E402
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def ours() -> image.Build:
@@ -64,7 +67,9 @@ def row(boot: cells.Boot, told: dict[str, Any], abi: int) -> str:
     )
 
 
-def show(boot: cells.Boot, told: list[dict[str, Any]], table: list[str]) -> tuple[int, int, int]:
+def show(
+    boot: cells.Boot, told: list[dict[str, Any]], table: list[str]
+) -> tuple[int, int, int]:
     """Print what failed, add lines to the table, give the counts."""
     abi = next((one["landlock"] for one in told if "landlock" in one), 0)
     counts = [0, 0, 0]
@@ -107,7 +112,9 @@ def run(
         told = machine.boot(boot, kernel.image, initrd, disk, place, accelerator)
         for i, count in enumerate(show(boot, told, table)):
             total[i] += count
-    print("\nkernel  user    landlock  yama  tests   passed   failed  skipped   seconds")
+    print(
+        "\nkernel  user    landlock  yama  tests   passed   failed  skipped   seconds"
+    )
     print("\n".join(table))
     print(f"{total[0]} passed, {total[1]} failed, {total[2]} skipped")
     return 1 if total[1] or not total[0] else 0
@@ -118,13 +125,18 @@ def main() -> int:
     parser.add_argument("--kernel", choices=list(cells.KERNELS))
     parser.add_argument("--lsm", choices=list(cells.LSM))
     parser.add_argument("--only", choices=["all", "yama", "none"])
-    parser.add_argument("--build", help="a Meson build folder, instead of .venv and build/")
+    parser.add_argument(
+        "--build", help="a Meson build folder, instead of .venv and build/"
+    )
     parser.add_argument("--folder", type=Path, default=ROOT / "build/kernels")
     # Where a machine is itself a virtual one, KVM may be there and never get anywhere.
     parser.add_argument("--accelerator", default="tcg,thread=multi", help="or kvm")
+    parser.add_argument("--user", choices=["root", "nobody"])
+    parser.add_argument("files", nargs="*", help="in place of the lists in cells.py")
     options = parser.parse_args()
+    users = (options.user,) if options.user else None
     boots = [
-        one
+        dataclasses.replace(one, users=users or one.users, files=tuple(options.files))
         for one in cells.BOOTS
         if options.kernel in (None, one.kernel)
         and options.lsm in (None, one.lsm)
@@ -139,7 +151,9 @@ def main() -> int:
         return 1
     except (downloads.Unavailable, system_packages.MissingPackages) as problem:
         demanded = os.environ.get("SANDPIT_REQUIRE", "").replace(",", " ").split()
-        print(f"{'FAILED' if 'kernels' in demanded else 'skipped'}: requires: kernels ({problem})")
+        print(
+            f"{'FAILED' if 'kernels' in demanded else 'skipped'}: requires: kernels ({problem})"
+        )
         return 1 if "kernels" in demanded else 0
 
 

@@ -58,6 +58,8 @@ def lack(name: str) -> str | None:
     if name == "cpython-tests":
         found = any(one.has("test.test_os") for one in find_pythons())
         return None if found else "no interpreter has CPython's own tests"
+    if name == "thread-descriptors":
+        return _lack_thread_descriptors()
     if name == "procfs":
         return None if os.path.isdir("/proc/self/fd") else "no /proc"
     if name == "root":
@@ -101,6 +103,17 @@ def _lack_listener() -> str | None:
     # seccomp(SECCOMP_GET_NOTIF_SIZES, 0, sizes)
     has = call(ctypes.c_long(number), ctypes.c_uint(3), ctypes.c_uint(0), sizes)
     return None if has == 0 else "no seccomp user notification"
+
+
+def _lack_thread_descriptors() -> str | None:
+    """Without pidfds of threads nobody takes a descriptor out of a thread's own table."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    # pidfd_open(getpid(), PIDFD_THREAD)
+    fd = call(ctypes.c_long(434), ctypes.c_int(os.getpid()), ctypes.c_uint(os.O_EXCL))
+    if fd < 0:
+        return "no pidfds of threads (Linux 6.9)"
+    os.close(fd)
+    return None
 
 
 def _lack_program() -> str | None:
