@@ -14,6 +14,7 @@ import argparse
 import concurrent.futures
 import os
 import shutil
+import signal
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -176,6 +177,9 @@ def main() -> int:
     parser.add_argument("--kept", type=Path, default=ROOT / "build/cpython")
     parser.add_argument("modules", nargs="*")
     options = parser.parse_args()
+    # A shell starts background jobs with SIGINT ignored, and tests interrupt themselves.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if options.program is None:
         sys.exit(
             "no sandpit on PATH: build it (`make demo`), or name it with --program"

@@ -130,6 +130,7 @@ static void reap_two(void)
 static void test_time_that_parents_gathered(void **state)
 {
     struct sp_usage *usage = *state;
+    sp_test_requires("cheap processes", processes_are_cheap());
     pid_t a = start(reap_two);
     look(usage);
     assert_in_range(usage->cpu_ns, 100u * MS, 120u * MS + LEEWAY);
@@ -155,6 +156,7 @@ static void ignore_children(void)
 static void test_time_that_nobody_gathers(void **state)
 {
     struct sp_usage *usage = *state;
+    sp_test_requires("cheap processes", processes_are_cheap());
     pid_t pid = fork();
     if (pid == 0) {
         ignore_children();
