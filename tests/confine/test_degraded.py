@@ -23,6 +23,8 @@ for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))
 
 
 def result(sandpit, script, *arguments, force, options=()):
+    if "--policy" not in options:
+        options = ("--policy", "no-network", *options)
     done = sandpit.run(
         script, *arguments, options=("--json", *options), env={"SANDPIT_FORCE": force}
     )
