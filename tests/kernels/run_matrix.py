@@ -79,7 +79,7 @@ def show(
         elif "broken" in one:
             print(f"BROKEN {boot.kernel} {boot.lsm} {boot.tests}: {one['broken']}")
             counts[1] += 1
-        elif "passed" in one:
+        elif "user" in one:
             table.append(row(boot, one, abi))
             print(table[-1], flush=True)
             for i, name in enumerate(("passed", "failed", "skipped")):
