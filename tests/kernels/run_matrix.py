@@ -19,12 +19,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
-import cells  # noqa: E402
-import downloads  # noqa: E402
-import image  # noqa: E402
-import machine  # noqa: E402
-import setup  # noqa: E402
-import system_packages  # noqa: E402
+import cells
+import downloads
+import image
+import machine
+import setup
+import system_packages
 
 ROOT = Path(__file__).resolve().parents[2]
 
