@@ -19,7 +19,14 @@ from pathlib import Path
 from budgets import Budgets
 from timing import Command, Series, time_in_turn
 
-POLICIES = ("trace-only", "no-network")
+POLICIES = (
+    "trace-only",
+    "no-network",
+    "no-process",
+    "read-only",
+    "default",
+    "strict",
+)
 PLAIN = "python3"
 HELLO = 'print("hello")\n'
 
