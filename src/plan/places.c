@@ -164,9 +164,25 @@ static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
             add(p, &p->read, system_files[i]);
 }
 
-/* As far as the path exists, its links are followed; the rest stays as it is. */
-static bool follow(const char *path, char *to, size_t size)
+#define LINKS_MAX 40 /* as in the kernel */
+
+/* What a link that leads nowhere, or in a circle, leads to, with the rest of the path. */
+static bool through_link(const char *link, const char *rest, char to[PATH_MAX])
 {
+    char target[PATH_MAX];
+    ssize_t size = readlink(link, target, sizeof target - 1);
+    if (size <= 0)
+        return false;
+    target[size] = '\0';
+    int folder = target[0] == '/' ? 0 : (int)(strrchr(link, '/') - link) + 1;
+    return snprintf(to, PATH_MAX, "%.*s%s%s", folder, link, target, rest) < PATH_MAX;
+}
+
+/* As far as the path exists, its links are followed; the rest stays as it is. What does not exist
+ * may come to be where a link leads. */
+static bool follow_from(const char *path, char *to, size_t size, unsigned links)
+{
+    char next[PATH_MAX];
     char real[PATH_MAX];
     char head[PATH_MAX];
     size_t length = strlen(path);
@@ -174,6 +190,8 @@ static bool follow(const char *path, char *to, size_t size)
         return false;
     memcpy(head, path, length + 1);
     while (realpath(head, real) == NULL) {
+        if (links < LINKS_MAX && through_link(head, path + strlen(head), next))
+            return follow_from(next, to, size, links + 1);
         char *slash = strrchr(head, '/');
         if (slash == NULL)
             return false;
@@ -187,6 +205,11 @@ static bool follow(const char *path, char *to, size_t size)
     bool root = strcmp(real, "/") == 0 && rest[0] == '/';
     int n = snprintf(to, size, "%s%s", root ? "" : real, rest);
     return n > 0 && (size_t)n < size;
+}
+
+static bool follow(const char *path, char *to, size_t size)
+{
+    return follow_from(path, to, size, 0);
 }
 
 /* The first `length` bytes of the path, with links followed. NULL: it cannot be told. */

@@ -127,6 +127,10 @@ static bool settled(const struct sp_plan_paths *list, const char *path)
 static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *path,
                  uint64_t rights, struct sp_error *reterr)
 {
+    /* A right is granted on an object: what is made later has none. */
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return 0;
     size_t size = strlen(path) + 1;
     if (settled(list, path) || size > sizeof plan->text - plan->text_used)
         return 0;

@@ -238,7 +238,7 @@ struct sp_answer sp_act_file_ioctl(struct sp_act_call *call)
     struct sp_answer answer;
     if (asks_only((unsigned)sp_act_int(call, 1)))
         return SP_CONTINUE;
-    if (!sp_guest_fd_path((pid_t)call->n->pid, sp_act_int(call, 0), path))
+    if (!sp_guest_object_path((pid_t)call->n->pid, sp_act_int(call, 0), path))
         return SP_REFUSE(EBADF);
     if (sp_fs_refused(call, SP_LIST_WRITE, "setattr", path, &answer))
         return answer;

@@ -234,7 +234,7 @@ static struct sp_answer open_existing(struct sp_act_call *call,
     if ((flags & (O_CREAT | O_EXCL)) == (O_CREAT | O_EXCL))
         return SP_REFUSE(EEXIST);
     if (S_ISLNK(st.st_mode))
-        return SP_REFUSE(ELOOP);
+        return SP_REFUSE((flags & O_DIRECTORY) != 0 ? ENOTDIR : ELOOP);
     if (object_refused(call, object, flags, &answer))
         return answer;
     if (S_ISDIR(st.st_mode))

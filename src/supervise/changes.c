@@ -272,7 +272,8 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_change *ch
 static bool links_object(const struct sp_change *change)
 {
     return change->kind == SP_CHANGE_LINK &&
-           (change->path->asked[0] == '\0' || (change->flags & AT_SYMLINK_FOLLOW) != 0);
+           (change->path->asked[0] == '\0' || change->path->slash ||
+            (change->flags & AT_SYMLINK_FOLLOW) != 0);
 }
 
 /* The object itself is linked, whatever its name has become. */

@@ -66,19 +66,11 @@ static bool of_agents(const struct sp_supervisor *s, const char *path)
     return below(path, (const char *)config + config->agents_offset);
 }
 
-/* As it is judged: without what the kernel adds to the name of a file that was removed, and with
- * the run's own processes called as they call themselves. */
+/* As it is judged: with the run's own processes called as they call themselves. */
 static const char *plain(struct sp_act_call *call, const char *path, char to[PATH_MAX])
 {
-    static const char deleted[] = " (deleted)";
-    size_t size = strlen(path);
     pid_t pid;
     const char *rest;
-    if (size > sizeof deleted &&
-        strcmp(path + size - (sizeof deleted - 1), deleted) == 0) {
-        snprintf(to, PATH_MAX, "%.*s", (int)(size - (sizeof deleted - 1)), path);
-        return to;
-    }
     if (begins(path, "/proc/") &&
         sp_guest_proc_path((pid_t)call->n->pid, path, &pid, &rest)) {
         snprintf(to, PATH_MAX, "/proc/self%s%.*s", rest[0] != '\0' ? "/" : "",
@@ -112,9 +104,7 @@ void sp_fs_path_of(int fd, char to[PATH_MAX])
 {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(name, to, PATH_MAX - 1);
-    to[n < 0 ? 0 : n] = '\0';
-    if (n < 0)
+    if (!sp_guest_link_path(name, to))
         snprintf(to, PATH_MAX, "/");
 }
 

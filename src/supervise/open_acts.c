@@ -199,8 +199,12 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
                      ? -EFAULT
                      : sp_path_read(call, open.dirfd, open.path,
                                     follow ? SP_LAST_FOLLOWED : SP_LAST_KEPT, &path);
-    if (result != 0 || path.asked[0] == '\0')
+    if (result != 0 || path.asked[0] == '\0') {
+        sp_place_forget(call, SP_ACT_OPEN);
+        if ((open.flags & O_CREAT) != 0 && (open.flags & O_DIRECTORY) != 0)
+            return SP_REFUSE(EINVAL); /* which the kernel sees first */
         return sp_act_unreadable(call, result != 0 ? -result : ENOENT);
+    }
     call->asked = path.asked;
     /* Such a file runs with its owner's rights when somebody outside starts it. */
     if (creates && (open.mode & (S_ISUID | S_ISGID)) != 0)

@@ -207,12 +207,13 @@ static struct sp_answer decide(struct sp_act_call *call, const struct path_call 
     return sp_change_decide(call, &change);
 }
 
-/* What was announced is this call, of which there is nothing to tell: not the next one. */
-static void forget_claim(struct sp_act_call *call)
+/* Of an empty one, the kernel speaks once it has looked for the first. */
+static int second_path(struct sp_act_call *call, const struct path_call *p,
+                       const struct sp_path *first, struct sp_path *ret_path)
 {
-    struct sp_place place;
-    (void)sp_place_claimed(call, SP_ACT_FILE, NULL, &place, NULL);
-    sp_place_release(&place);
+    int result = read_path(call, p->to_dirfd, p->to, SP_LAST_NAMED, ret_path);
+    bool ends = is_op(p, "link") || first->stray || first->error == EACCES;
+    return result == -ENOENT && ends && first->error != 0 ? -first->error : result;
 }
 
 struct sp_answer sp_act_path(struct sp_act_call *call)
@@ -224,9 +225,9 @@ struct sp_answer sp_act_path(struct sp_act_call *call)
         return SP_REFUSE(EPERM);
     int result = read_path(call, p->dirfd, p->path, first_last(call, p), &path);
     if (result == 0 && p->to != NONE)
-        result = read_path(call, p->to_dirfd, p->to, SP_LAST_NAMED, &to);
+        result = second_path(call, p, &path, &to);
     if (result != 0) {
-        forget_claim(call);
+        sp_place_forget(call, SP_ACT_FILE);
         return sp_act_unreadable(call, -result);
     }
     /* A mode with set-id bits makes a file that runs with its owner's rights when somebody

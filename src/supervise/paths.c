@@ -15,11 +15,7 @@ static bool canonical(int fd, char to[PATH_MAX])
 {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    ssize_t n = readlink(name, to, PATH_MAX - 1);
-    if (n < 0)
-        return false;
-    to[n] = '\0';
-    return true;
+    return sp_guest_link_path(name, to);
 }
 
 /* `path` as an absolute one, as it was written: when it cannot be followed. */
@@ -27,8 +23,7 @@ static void as_written(pid_t tid, int dirfd, const char *path, char to[PATH_MAX]
 {
     char base[PATH_MAX] = "";
     if (path[0] != '/')
-        (void)(dirfd == AT_FDCWD ? sp_guest_cwd(tid, base)
-                                 : sp_guest_fd_path(tid, dirfd, base));
+        (void)sp_guest_object_path(tid, dirfd, base);
     size_t length = strlen(base);
     memcpy(to, base, length);
     if (length > 0 && length < PATH_MAX - 1)
@@ -74,7 +69,7 @@ static bool by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
 /* What the descriptor itself is; `named`: by an empty path. */
 static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
 {
-    if (fd == AT_FDCWD ? sp_guest_cwd(tid, to) : sp_guest_fd_path(tid, fd, to))
+    if (sp_guest_object_path(tid, fd, to))
         return 0;
     if (errno == ENAMETOOLONG) {
         snprintf(to, PATH_MAX, "descriptor %d", fd);

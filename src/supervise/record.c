@@ -214,6 +214,13 @@ void sp_place_release(struct sp_place *place)
     sp_buffer_release(&place->stack);
 }
 
+void sp_place_forget(struct sp_act_call *call, enum sp_act act)
+{
+    struct sp_place place;
+    (void)sp_place_claimed(call, act, NULL, &place, NULL);
+    sp_place_release(&place);
+}
+
 void sp_place_members(const struct sp_place *place, struct sp_buffer *members)
 {
     if (place->known) {

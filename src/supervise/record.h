@@ -27,6 +27,9 @@ bool sp_place_claimed(struct sp_act_call *call, enum sp_act act, const char *tex
 void sp_place_from_claim(const struct sp_claim *claim, struct sp_place *ret_place);
 void sp_place_release(struct sp_place *place);
 
+/* What was announced is this call, of which there is nothing to tell: it is not the next one. */
+void sp_place_forget(struct sp_act_call *call, enum sp_act act);
+
 /* Whether it is the import system that makes the call, by the thread's innermost frame (a claim). */
 bool sp_place_importer(struct sp_act_call *call);
 

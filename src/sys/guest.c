@@ -228,6 +228,34 @@ bool sp_guest_fd_path(pid_t tid, int fd, char to[PATH_MAX])
     return link_text(name, to);
 }
 
+bool sp_guest_link_path(const char *link, char to[PATH_MAX])
+{
+    static const char deleted[] = " (deleted)";
+    struct stat own;
+    struct stat there;
+    if (!link_text(link, to))
+        return false;
+    size_t size = strlen(to);
+    size_t suffix = sizeof deleted - 1;
+    if (size <= suffix || strcmp(to + size - suffix, deleted) != 0)
+        return true;
+    bool named = stat(link, &own) == 0 && lstat(to, &there) == 0 &&
+                 own.st_ino == there.st_ino && own.st_dev == there.st_dev;
+    if (!named)
+        to[size - suffix] = '\0';
+    return true;
+}
+
+bool sp_guest_object_path(pid_t tid, int fd, char to[PATH_MAX])
+{
+    char name[60];
+    if (fd == AT_FDCWD)
+        snprintf(name, sizeof name, "/proc/%d/cwd", tid);
+    else
+        snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, fd);
+    return sp_guest_link_path(name, to);
+}
+
 bool sp_guest_exe(pid_t pid, char to[PATH_MAX])
 {
     char name[40];

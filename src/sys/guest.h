@@ -88,6 +88,12 @@ int sp_guest_bind_path(pid_t tid, int ruleset, int socket,
 int sp_guest_bind_in(pid_t tid, int folder, int ruleset, int socket,
                      const struct sockaddr_un *address, unsigned size);
 
+/* Where the object lies that a link of procfs leads to, without what the kernel adds to the name
+ * of one that was removed: a file may be called that way itself. */
+bool sp_guest_link_path(const char *link, char to[PATH_MAX]);
+/* The same of the thread's descriptor, or with AT_FDCWD of its folder. */
+bool sp_guest_object_path(pid_t tid, int fd, char to[PATH_MAX]);
+
 /* Whether the thread's descriptor was opened O_PATH: nothing can be done by it. */
 bool sp_guest_fd_bare(pid_t tid, int fd);
 

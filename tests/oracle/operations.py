@@ -69,8 +69,15 @@ class Found:
 
 def kernel_name(fd: int) -> bytes:
     """Give the kernel's name for an open object."""
-    name = os.readlink(b"/proc/self/fd/%d" % fd)
-    return name[: -len(b" (deleted)")] if name.endswith(b" (deleted)") else name
+    link = b"/proc/self/fd/%d" % fd
+    name = os.readlink(link)
+    if not name.endswith(b" (deleted)"):
+        return name
+    try:
+        named = os.path.samestat(os.stat(link), os.lstat(name))
+    except OSError:
+        named = False
+    return name if named else name[: -len(b" (deleted)")]
 
 
 def look(

@@ -101,6 +101,31 @@ CASES = {
     "file made through a link": ({"allow_write": [W]}, [
         link(b"w/out", b"../o/new"), link(b"o/in", b"../w/new")], [
         opened(b"out", MADE), opened(b"../o/in", MADE), opened(b"out/", MADE)]),
+    # The rule was on the link alone: what it leads to could be made through it.
+    "a rule on a link to nothing": ({"deny_write": [W + "/l", W + "/m/a"]}, [
+        link(b"w/l", b"../o/new"), link(b"w/m", b"x")], [
+        opened(b"l", MADE), opened(b"../o/new", MADE), made(b"x"), opened(b"x/a", MADE),
+        opened(b"m/a", MADE)]),
+    # A file of that name was judged as if it were a removed one.
+    "named like a removed file": ({"allow_write": [W + "/a", W + "/c (deleted)"]}, [
+        file(b"w/a (deleted)"), file(b"w/c (deleted)"), file(b"w/a")], [
+        opened(b"a (deleted)", os.O_WRONLY), opened(b"c (deleted)", os.O_WRONLY),
+        changed("chmod", "os.chmod(b'a (deleted)', 0o600)", b"a (deleted)"),
+        opened(b"a", os.O_RDWR, "keep"), removed(b"a"),
+        by_number("chmod", "os.fchmod(F[0], 0o600)"), made(b"d (deleted)")]),
+    # The run was refused: the kernel cannot open such a thing to grant it.
+    "a rule on a circle": ({"allow_read": ["{python}", "{script}", W + "/a"],
+                            "allow_write": [W + "/a"]}, [link(b"w/a", b"a")], [
+        opened(b"a", os.O_RDONLY), removed(b"a"), opened(b"a", os.O_CREAT | os.O_RDWR)]),
+    # ELOOP, and ENOENT of an empty path before the first was looked for.
+    "other errors": (NOTHING_IN_O, [link(b"w/a", b"../o"), file(b"w/b")], [
+        opened(b"a", os.O_RDWR | os.O_NOFOLLOW | os.O_DIRECTORY),
+        opened(b"a", os.O_RDWR | os.O_NOFOLLOW), done("os.rename(b'b/c', b'')"),
+        done("os.rename(b'b', b'')"), done("os.link(b'c', b'')")]),
+    # What is not there cannot be granted, but was counted as if it were.
+    "a readable file made later": ({"allow_read": ["{python}", "{script}", W + "/a"]}, [], [
+        opened(b"a", os.O_RDONLY), opened(b"a", MADE), opened(b"a", os.O_RDONLY),
+        opened(b"b", MADE), opened(b"b", os.O_RDONLY)]),
     # A glob with a folder above it denied the renaming of every file below that folder.
     "rename beside a glob": ({"deny_write": ["{root}/*/key.txt"]}, [
         folder(b"w/a"), file(b"w/a/b"), folder(b"w/c"), file(b"w/c/key.txt")], [

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 OLD = 500  # the time that everything in a new tree has; what is changed gets another
 
 NAMES = [b"a", b"b", b"c", b"key.txt", b"data.txt", b".env", b"a b", b"x'y", b"...",
-         b"\xc3\xbc", b"n\xff", b"out", b"log.txt", b"deep", b"~", b"-n"]  # fmt: skip
+         b"\xc3\xbc", b"n\xff", b"out", b"a (deleted)", b"log.txt", b"deep", b"~", b"-n"]  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -114,6 +114,8 @@ class Generator:
         """Name a path in one of the many ways."""
         rng = self.rng
         target = self.root + b"/" + self.place()
+        if rng.random() < 0.01:  # none, too long a name, too long a path
+            return Path("plain", 0, rng.choice([b"", b"n" * 256, b"a/" * 150 + b"a"]))
         chance = rng.random()
         if chance < 0.35:
             return Path("plain", 0, self.bent(target))
