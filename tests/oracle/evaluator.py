@@ -13,6 +13,7 @@ import functools
 import os
 import re
 from dataclasses import dataclass, field
+from typing import Callable
 
 ANY, FOLDER, GLOB, EXACT = range(1, 5)
 WILD = frozenset(b"*?[")
@@ -90,7 +91,9 @@ class Rule:
     pattern: bytes
 
 
-def bind(pattern: str, places: dict[str, str | None]) -> list[bytes]:
+def bind(
+    pattern: str, places: dict[str, str | None], follow: Callable[[bytes], bytes]
+) -> list[bytes]:
     """Fill in placeholders, and follow links: of what has no wildcard both the name itself
     and what it leads to are meant, of a glob the part before its first wildcard."""
     for word, place in places.items():
@@ -98,20 +101,22 @@ def bind(pattern: str, places: dict[str, str | None]) -> list[bytes]:
             if place is None:
                 return []
             pattern = place + pattern[len(word) :]
-    name = os.fsencode(pattern)
-    if name.endswith(b"/**"):
-        name = name[:-3]
-    name = name.rstrip(b"/") or b"/"
-    if name == b"*":
-        return [name]
+    # A slash, or slashes and two stars, at the end say no more than the folder; anything
+    # anywhere in a folder is below something in it.
+    name, before = os.fsencode(pattern), b""
+    while name != before:
+        before = name
+        name = re.sub(rb"(/|/\*\*)+$", b"", name) or b"/"
+        name = re.sub(rb"/\*\*/\*$", b"/*", name)
+    if name in (b"*", b"**", b"**/*"):
+        return [b"*"]
     if not WILD & set(name):
         folder, last = os.path.split(name)
-        named = os.path.join(os.path.realpath(folder), last)
-        return list(dict.fromkeys([named, os.path.realpath(name)]))
+        return list(dict.fromkeys([os.path.join(follow(folder), last), follow(name)]))
     slash = name.rfind(b"/", 0, min(name.index(c) for c in WILD if c in name))
     if slash <= 0:
         return [name]
-    return [os.path.realpath(name[:slash]) + name[slash:]]
+    return [follow(name[:slash]) + name[slash:]]
 
 
 @dataclass
@@ -121,14 +126,25 @@ class Policy:
     lists: dict[str, list[str]]
     rules: list[Rule] = field(default_factory=list)
 
-    def bind(self, places: dict[str, str | None]) -> None:
+    def bind(
+        self,
+        places: dict[str, str | None],
+        follow: Callable[[bytes], bytes] = os.path.realpath,
+        python: dict[str, list[str]] | None = None,
+    ) -> None:
         """Bind to the folders of a run, as they are when it begins."""
-        self.rules = [
-            Rule(key.partition("_")[2], key.startswith("allow"), bound)
-            for key, patterns in self.lists.items()
-            for pattern in patterns
-            for bound in bind(pattern, places)
-        ]
+        for key, patterns in self.lists.items():
+            action, _, what = key.partition("_")
+            for pattern in patterns:
+                whole = [pattern]
+                if pattern == "{python}":
+                    whole = (python or {}).get(what, [])
+                bound = [one for p in whole for one in bind(p, places, follow)]
+                self.rules += [Rule(what, action == "allow", one) for one in bound]
+
+    def fits(self, path: bytes) -> list[tuple[int, int]]:
+        """How specifically each rule fits, whatever it is about."""
+        return [fit(rule.pattern, path) for rule in self.rules]
 
     def judges(self, what: str) -> bool:
         """Tell whether anything can be denied at all."""

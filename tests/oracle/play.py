@@ -324,7 +324,7 @@ def play(
     policy = Policy(case.lists)
     fresh_tree(case)
     root = os.fsdecode(case.root)
-    policy.bind({"{work}": root + "/w", "{python}": None})
+    policy.bind({"{work}": root + "/w"})
     steps = play_plainly(case, policy)
     plain_tree = trees.told(case.root)
     times = {

@@ -24,12 +24,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-static char *path;              /* what is passed, and changes */
-static char *argument;          /* an argument of a program, which changes too */
+static char *path;     /* what is passed, and changes */
+static char *argument; /* an argument of a program, which changes too */
 static const char *granted;
 static const char *denied;
 static volatile int *done;
-static char side[4096];         /* a name beside the granted one */
+static char side[4096]; /* a name beside the granted one */
 static long strange;
 
 static void flip_once(unsigned i)
@@ -154,11 +154,26 @@ static int symlink_it(void)
     return unlink(granted) == 0 ? 0 : (strange++, 0);
 }
 
-static int chmod_it(void) { return chmod(path, 0600); }
-static int truncate_it(void) { return truncate(path, 3); }
-static int chown_it(void) { return chown(path, (uid_t)-1, (gid_t)-1); }
-static int utime_it(void) { return utimes(path, (struct timeval[2]){{1000, 0}, {1000, 0}}); }
-static int xattr_it(void) { return setxattr(path, "user.a", "a", 1, 0); }
+static int chmod_it(void)
+{
+    return chmod(path, 0600);
+}
+static int truncate_it(void)
+{
+    return truncate(path, 3);
+}
+static int chown_it(void)
+{
+    return chown(path, (uid_t)-1, (gid_t)-1);
+}
+static int utime_it(void)
+{
+    return utimes(path, (struct timeval[2]){{1000, 0}, {1000, 0}});
+}
+static int xattr_it(void)
+{
+    return setxattr(path, "user.a", "a", 1, 0);
+}
 
 static int execute_it(void)
 {
@@ -184,11 +199,21 @@ static const struct {
     const char *name;
     int (*act)(void);
 } ways[] = {
-    {"read", read_it},         {"write", write_it},       {"open-truncate", truncating_open},
-    {"create", create_it},     {"unlink", unlink_it},     {"rename", rename_it},
-    {"rename-over", rename_over}, {"link", link_it},      {"mkdir", mkdir_it},
-    {"symlink", symlink_it},   {"chmod", chmod_it},       {"truncate", truncate_it},
-    {"chown", chown_it},       {"utime", utime_it},       {"setxattr", xattr_it},
+    {"read", read_it},
+    {"write", write_it},
+    {"open-truncate", truncating_open},
+    {"create", create_it},
+    {"unlink", unlink_it},
+    {"rename", rename_it},
+    {"rename-over", rename_over},
+    {"link", link_it},
+    {"mkdir", mkdir_it},
+    {"symlink", symlink_it},
+    {"chmod", chmod_it},
+    {"truncate", truncate_it},
+    {"chown", chown_it},
+    {"utime", utime_it},
+    {"setxattr", xattr_it},
     {"exec", execute_it},
 };
 
@@ -201,15 +226,15 @@ static void start(const char *flipper)
     else if (strcmp(flipper, "clone") == 0) {
         if (clone(flip_process, stack + sizeof stack, CLONE_VM | SIGCHLD, NULL) < 0)
             exit(3);
-    }
-    else if (fork() == 0) /* the page is shared */
+    } else if (fork() == 0) /* the page is shared */
         flip_process(NULL);
 }
 
 int main(int argc, char **argv)
 {
     long yes = 0, no = 0, other = 0, tries = atol(argv[3]);
-    char *shared = mmap(NULL, 12288, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *shared =
+        mmap(NULL, 12288, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (argc != 6 || shared == MAP_FAILED)
         return 2;
     path = shared;
