@@ -116,18 +116,35 @@ struct sp_verdict sp_policy_endpoint(const struct sp_policy *p,
     return sp_judge_best(p, SP_LIST_NETWORK, &best);
 }
 
-struct sp_verdict sp_policy_host(const struct sp_policy *p, const char *host)
+/* The rule on one port of a host; 0: a port that no rule names. */
+static struct sp_best best_on_port(const struct sp_policy *p, const char *host,
+                                   uint16_t port)
 {
     const struct sp_policy_rule *rules = sp_policy_rules(p);
     struct sp_best best = {0};
     for (uint32_t i = 0; i < p->rules_count; i++) {
         const struct sp_policy_rule *rule = &rules[i];
-        /* A denied port of a host does not keep its other ports from being asked for. */
-        if (rule->list != SP_LIST_NETWORK ||
-            (rule->action == SP_DENY && rule->port != 0))
+        if (rule->list != SP_LIST_NETWORK || (rule->port != 0 && rule->port != port))
             continue;
         sp_fit fit = fit_host(p, rule, host);
         sp_judge_offer(&best, rule, fit == 0 ? 0 : 2 * fit + (rule->port != 0));
+    }
+    return best;
+}
+
+struct sp_verdict sp_policy_host(const struct sp_policy *p, const char *host)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    struct sp_best best = best_on_port(p, host, 0);
+    for (uint32_t i = 0; i < p->rules_count; i++) {
+        const struct sp_policy_rule *rule = &rules[i];
+        if (rule->list != SP_LIST_NETWORK || rule->action != SP_ALLOW ||
+            rule->port == 0 || fit_host(p, rule, host) == 0)
+            continue;
+        struct sp_best one = best_on_port(p, host, rule->port);
+        bool denied = sp_judge_best(p, SP_LIST_NETWORK, &best).action == SP_DENY;
+        if (one.rule->action == SP_ALLOW && (denied || one.fit > best.fit))
+            best = one;
     }
     return sp_judge_best(p, SP_LIST_NETWORK, &best);
 }
