@@ -62,8 +62,12 @@ static long long_of(PyObject *value)
 static int settle(enum sp_act act, struct sp_lane_record *r, bool reaches_out)
 {
     sp_record_stack(r);
-    if (reaches_out && sp_agent.policy &&
-        sp_policy_reach(sp_agent.policy) == SP_REACH_CLOSED) {
+    /* Where some of it is granted the kernel's layer judges and says so; without that layer nothing
+     * can be granted. */
+    enum sp_reach reach =
+        sp_agent.policy ? sp_policy_reach(sp_agent.policy) : SP_REACH_OPEN;
+    if (reaches_out && (reach == SP_REACH_CLOSED ||
+                        (reach == SP_REACH_JUDGED && sp_channel_degraded()))) {
         static char answer[SP_ANSWER_BYTES];
         if (sp_lane_ask(r, answer))
             return sp_denial_permission(EACCES, answer);

@@ -170,6 +170,14 @@ static bool judge(struct sp_act_call *call, enum sp_kind kind,
         describe_address(claim, target);
     denial->category = "network";
     denial->verdict = sp_policy_network(policy);
+    /* The filter makes no socket where nobody could judge what it is used for. */
+    if (denial->verdict.action == SP_ALLOW && call->s->reach == SP_REACH_JUDGED)
+        denial->verdict = (struct sp_verdict){
+            .action = SP_DENY,
+            .by_rule = true,
+            .rule = "network: nothing is granted without a listener",
+            .source = sp_policy_text(policy, policy->source),
+            .list = SP_LIST_COUNT};
     return denial->verdict.action == SP_DENY;
 }
 

@@ -58,16 +58,30 @@ static bool refused(struct sp_act_call *call, const char *operation, enum sp_act
     return true;
 }
 
+/* A port that the kernel picks for a TCP socket is nobody's until it listens, which is judged: many
+ * libraries find out by such a bind whether there is IPv6. */
+static bool waits_to_listen(int fd, const struct sp_address *a)
+{
+    int protocol = 0;
+    socklen_t size = sizeof protocol;
+    return a->port == 0 && fd >= 0 &&
+           getsockopt(fd, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) == 0 &&
+           protocol == IPPROTO_TCP;
+}
+
 static struct sp_answer bind_taken(struct sp_act_call *call, int fd,
                                    const struct sp_address *a)
 {
     struct sp_answer answer;
     if (sp_address_is_inet(a)) {
-        if (refused(call, "bind", SP_ACT_CONNECT, fd, a, &answer))
+        if (!waits_to_listen(fd, a) &&
+            refused(call, "bind", SP_ACT_CONNECT, fd, a, &answer))
             return answer;
     } else if (a->family != AF_UNIX) {
         return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
     }
+    if (fd == -EACCES) /* one that nobody could act on */
+        return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
     int result = fd >= 0 ? perform(call, fd, a) : fd;
     struct sp_answer done = result == 0 ? SP_RETURN(0) : SP_REFUSE(-result);
     sp_network_record_done(call, SP_KIND_BIND, SP_ACT_CONNECT, "bind", a, &done);

@@ -66,7 +66,7 @@ static struct sp_answer perform(struct sp_act_call *call, const struct sp_addres
     int result = fd < 0 ? fd : attempt(fd, to, object, &blocks);
     bool queued = result == -EAGAIN && to->family == AF_UNIX;
     *ret_told = fd < 0 || (blocks && result == -EALREADY);
-    if (fd >= 0 && (result == 0 || result == -EINPROGRESS))
+    if (fd >= 0 && (result == 0 || (result == -EINPROGRESS && !blocks)))
         sp_sockets_settled(&call->s->sockets, fd);
     if (blocks && (result == -EINPROGRESS || result == -EALREADY || queued))
         return wait_on(call, to, fd, object, queued);
@@ -127,8 +127,12 @@ static struct sp_answer connect_judged(struct sp_act_call *call, struct sp_addre
      * refuses, or says what else is wrong. Neither leads anywhere. */
     bool nowhere = !inet && (a->family == AF_UNSPEC || a->family == AF_INET ||
                              a->family == AF_INET6 || a->family == AF_UNIX);
-    if (nowhere && sp_sockets_is_stand_in(&call->s->sockets, tid, sp_act_int(call, 0)))
+    bool stand_in = sp_sockets_is_stand_in(&call->s->sockets, tid, sp_act_int(call, 0));
+    if (nowhere && stand_in)
         return SP_RETURN(0);
+    if (stand_in)
+        return sp_network_deny(call, SP_ACT_CONNECT, "connect", a->text, a, NULL,
+                               EACCES);
     if (!inet && !nowhere)
         return sp_network_deny(call, SP_ACT_CONNECT, "connect", a->text, a, NULL,
                                EAFNOSUPPORT);
@@ -141,6 +145,8 @@ static struct sp_answer connect_judged(struct sp_act_call *call, struct sp_addre
     }
     int fd = sp_sockets_take_any(&call->s->sockets, call->process->pidfd, tid,
                                  sp_act_int(call, 0));
+    if (fd == -EACCES) /* its duplicate was let go when it was connected */
+        fd = -EISCONN;
     bool told;
     struct sp_answer answer = perform(call, a, fd, -1, &told);
     if (inet && !told)

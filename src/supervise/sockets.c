@@ -156,8 +156,10 @@ static int make(struct sp_sockets *sockets, int domain, int type, int protocol,
     sp_auto_fd fd = socket(domain, type | SOCK_CLOEXEC, protocol);
     if (fd < 0)
         return -errno;
-    struct sp_own_socket item = {
-        .cookie = cookie_of(fd), .kept = -1, .stand_in = stand_in};
+    struct sp_own_socket item = {.cookie = cookie_of(fd),
+                                 .kept = -1,
+                                 .stand_in = stand_in,
+                                 .inet = domain != AF_UNIX};
     struct stat st;
     if (item.cookie == 0 || fstat(fd, &st) != 0)
         return -EACCES;
@@ -231,8 +233,11 @@ int sp_sockets_take_any(struct sp_sockets *sockets, int pidfd, pid_t tid, int fd
 void sp_sockets_settled(struct sp_sockets *sockets, int fd)
 {
     struct sp_own_socket *item = own(sockets, cookie_of(fd));
-    if (item != NULL)
-        sp_close_fd(&item->kept);
+    if (item == NULL)
+        return;
+    sp_close_fd(&item->kept);
+    if (item->inet)
+        *item = sockets->items[--sockets->count];
 }
 
 struct search {

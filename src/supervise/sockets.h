@@ -19,6 +19,7 @@
 struct sp_own_socket {
     uint64_t cookie;
     bool stand_in; /* given out in an INET datagram socket's place */
+    bool inet;     /* remembered only for as long as its duplicate is kept */
     int kept;      /* a duplicate, where pidfd_getfd cannot be had; -1: none */
     uint64_t inode;
 };

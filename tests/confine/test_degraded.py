@@ -49,6 +49,23 @@ def test_a_missing_layer_is_refused_by_name(sandpit, force, layer, policy):
 
 
 @pytest.mark.requires("landlock")
+@pytest.mark.parametrize("rules", ["allow = ['loopback']", "deny = ['10.0.0.0/8']"])
+def test_without_a_listener_no_address_is_granted(sandpit, listener, tmp_path, rules):
+    (tmp_path / "p.toml").write_text(f"extends = 'trace-only'\n[network]\n{rules}\n")
+    options = ("--policy", str(tmp_path / "p.toml"))
+    out, _ = result(sandpit, CONNECT, listener.port, force="", options=options)
+    assert out["stdout"] == "connected\nconnected\n"
+    before = listener.arrived
+    options = (*options, "--allow-degraded", "listener")
+    out, code = result(
+        sandpit, CONNECT, listener.port, force="listener=off", options=options
+    )
+    assert (out["stdout"], code) == ("refused\nrefused\n", 0)
+    assert listener.arrived == before
+    assert [v["operation"] for v in out["violations"]] == ["socket", "socket"]
+
+
+@pytest.mark.requires("landlock")
 @pytest.mark.parametrize("abi", range(1, 7))
 def test_older_landlock_denies_the_network_all_the_same(sandpit, listener, abi):
     require(f"landlock>={abi}")

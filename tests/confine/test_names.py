@@ -29,6 +29,8 @@ HOSTS = """\
 127.0.0.11 granted.test
 127.0.0.12 other.test
 127.0.0.13 sub.wild.test
+127.0.0.15 xn--bcher-kva.test
+127.0.0.1 web.test
 """
 # Tests that run side by side have one each.
 SERVER = f"127.0.0.{100 + int(os.environ.get('PYTEST_XDIST_WORKER', 'gw0')[2:])}"
@@ -299,6 +301,32 @@ def test_programs_that_are_not_python_ask_as_well(run, names):
     done = run(CHILD, allow=["*.wild.test"])
     assert "127.0.0.14" in done.stdout, done.stderr
     assert b"dns.wild.test" in names.asked
+
+
+ASCII = r"""
+import socket
+print(socket.gethostbyname("b\u00fccher.test"), socket.gethostbyname("xn--bcher-kva.test"))
+"""
+
+
+def test_names_in_other_alphabets_are_the_ones_that_are_sent(run):
+    done = run(ASCII, allow=["xn--bcher-kva.test"])
+    assert done.stdout == "127.0.0.15 127.0.0.15\n", done.stderr
+
+
+CLIENT = r"""
+import sys
+import requests
+print(requests.get(f"http://{sys.argv[1]}:{sys.argv[2]}/", timeout=20).text)
+"""
+
+
+@pytest.mark.requires("requests")
+def test_client_library_reaches_a_granted_name(run, listener, sandpit):
+    done = run(CLIENT, "web.test", listener.port, allow=[f"web.test:{listener.port}"])
+    assert done.stdout == "ok\n", done.stderr
+    assert sandpit.events("violation") == []
+    assert listener.arrived == 1
 
 
 KILL = r"""

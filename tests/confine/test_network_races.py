@@ -42,8 +42,12 @@ def grant(tmp_path, *rules):
 @pytest.mark.parametrize("way", WAYS)
 def test_racing_address_reaches_nobody(sandpit, race, listener, other, tmp_path, way):
     words = (race, way, listener.port, other.port)
-    plain = sandpit.plain(START, *words, 500)
-    assert plain.returncode == 0 and other.arrived > 0, plain.stderr
+    for _ in range(20):
+        plain = sandpit.plain(START, *words, 300)
+        assert plain.returncode == 0, plain.stderr
+        if other.arrived > 0:
+            break
+    assert other.arrived > 0
     before = other.arrived
     options = grant(tmp_path, f"127.0.0.1:{listener.port}")
     done = sandpit.run(START, *words, TRIES, options=options, timeout=600)
@@ -66,7 +70,7 @@ def test_racing_address_reaches_nobody(sandpit, race, listener, other, tmp_path,
 def test_racing_address_is_not_bound(sandpit, race, tmp_path, way):
     with Listener() as one, Listener() as two:
         ports = (one.port, two.port)
-    assert sandpit.plain(START, race, way, *ports, 500).returncode == 0
+    assert sandpit.plain(START, race, way, *ports, 300).returncode == 0
     options = grant(tmp_path, f"127.0.0.1:{ports[0]}")
     done = sandpit.run(START, race, way, *ports, TRIES, options=options, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -209,7 +209,8 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
     bool opens = row->guard == SP_GUARD_OPEN || row->guard == SP_GUARD_OPENAT;
     bool sends = row->guard == SP_GUARD_SENDMSG || row->guard == SP_GUARD_SENDMMSG;
     bool tasks = row->guard == SP_GUARD_CLONE && f->tasks_notified;
-    bool every = tasks || (opens && f->reads_notified) || (sends && f->network_judged);
+    bool every = tasks || (opens && f->reads_notified) ||
+                 (sends && f->network_judged && f->listener);
     enum sp_guard guard = (enum sp_guard)row->guard;
     if (guard == SP_GUARD_SETSOCKOPT && f->network_judged)
         guard = SP_GUARD_SETSOCKOPT_JUDGED;
