@@ -4,181 +4,12 @@
 
 #include "agent/agent.h"
 #include "agent/code.h"
-#include "agent/denial.h"
+#include "agent/import_judge.h"
 #include "agent/lane.h"
 #include "agent/loads.h"
 #include "agent/shims.h"
 #include "agent/turn.h"
 #include "agent/waiting.h"
-
-/* ---- what the policy says ---------------------------------------------------------------- */
-
-/* Questions that were answered with yes, so that the layers that see one import after the
- * other ask once. A collision forgets, and asks again. */
-static uint64_t allowed[256];
-
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
-{
-    const uint8_t *bytes = data;
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-static uint64_t hash_import(const struct sp_import *import)
-{
-    uint64_t hash =
-        hash_bytes(0xcbf29ce484222325u, import->module, import->module_size);
-    hash = hash_bytes(hash, import->from, import->from_size);
-    return hash * 2 + import->direct;
-}
-
-/* What the interpreter needs in order to come up is not the program's. Neither is, for an allow list,
- * what it needs in order to do something else; a rule that names the module is about that too. */
-static bool excused(const struct sp_import *import, const struct sp_verdict *v)
-{
-    bool named = strchr(v->rule, '"') != NULL;
-    return (!import->direct && !sp_agent.program) || (import->inner && !named);
-}
-
-static bool libraries_judged(void)
-{
-    return sp_agent.policy &&
-           sp_policy_setting(sp_agent.policy, SP_SETTING_SCOPE) == SP_SCOPE_ALL;
-}
-
-static bool policy_denies(const struct sp_import *import)
-{
-    if (!sp_agent.policy)
-        return false;
-    char module[sizeof import->module + 1];
-    memcpy(module, import->module, import->module_size);
-    module[import->module_size] = '\0';
-    struct sp_verdict v = sp_policy_import(sp_agent.policy, module, import->direct);
-    return v.action == SP_DENY && !excused(import, &v);
-}
-
-/* What libraries were refused and went on without, to be refused again without a question. */
-#define QUIET_MAX 8
-static struct {
-    uint64_t hash;
-    char sentence[SP_ANSWER_BYTES];
-} quiet[QUIET_MAX];
-static unsigned quiet_next;
-
-static const char *refused_before(uint64_t hash)
-{
-    for (unsigned i = 0; i < QUIET_MAX; i++)
-        if (quiet[i].hash == hash)
-            return quiet[i].sentence;
-    return NULL;
-}
-
-/* What a library was refused last: when the program's own import fails for it, that import was
- * denied. */
-static struct sp_import refused;
-static char refused_file[SP_TEXT_MAX];
-static size_t refused_file_size;
-static uint64_t refusals;
-
-static void remember_refusal(const struct sp_import *import, const char *file,
-                             size_t file_size)
-{
-    refused = *import;
-    refused_file_size = file_size < sizeof refused_file ? file_size : 0;
-    memcpy(refused_file, file, refused_file_size);
-    refusals++;
-}
-
-/* Asks the supervisor. `file`: of an extension module that is to be loaded, size 0: any module. */
-static bool ask(const struct sp_import *import, const char *file, size_t file_size,
-                char answer[SP_ANSWER_BYTES])
-{
-    struct sp_lane_record *r = &sp_lane_scratch;
-    sp_record_begin(r, SP_KIND_IMPORT);
-    sp_record_text(r, SP_FIELD_MODULE, import->module, import->module_size);
-    sp_record_text(r, SP_FIELD_FROM, import->from, import->from_size);
-    sp_record_int(r, SP_FIELD_DIRECT, import->direct);
-    if (import->program)
-        sp_record_string(r, SP_FIELD_OP, "program");
-    if (file_size > 0)
-        sp_record_text(r, SP_FIELD_LIBRARY, file, file_size);
-    if (import->at_size > 0) {
-        sp_record_text(r, SP_FIELD_AT_FILE, import->at, import->at_size);
-        sp_record_int(r, SP_FIELD_AT_LINE, import->at_line);
-    }
-    sp_record_stack(r);
-    return sp_lane_ask(r, answer);
-}
-
-/* 0: go on. -1: denied, ImportDenied is set. */
-static int decide(const struct sp_import *import)
-{
-    static char answer[SP_ANSWER_BYTES];
-    if (!policy_denies(import))
-        return 0;
-    uint64_t hash = hash_import(import);
-    if (allowed[hash % 256] == hash)
-        return 0;
-    bool quietly = !import->direct && !libraries_judged();
-    const char *sentence = quietly ? refused_before(hash) : NULL;
-    if (sentence == NULL) {
-        if (!ask(import, "", 0, answer)) {
-            allowed[hash % 256] = hash;
-            return 0;
-        }
-        sentence = answer;
-    }
-    if (quietly) {
-        remember_refusal(import, "", 0);
-        if (sentence == answer) {
-            quiet[quiet_next].hash = hash;
-            memcpy(quiet[quiet_next++].sentence, answer, sizeof answer);
-            quiet_next %= QUIET_MAX;
-        }
-    }
-    sp_denial_import(import->module, import->module_size, sentence);
-    return -1;
-}
-
-/* The same of the file that an extension module is in. */
-static int decide_file(const struct sp_import *import, const char *file, size_t size)
-{
-    static char answer[SP_ANSWER_BYTES];
-    static char path[SP_TEXT_MAX + 1];
-    const struct sp_policy *policy = sp_agent.policy;
-    if (!policy || size > SP_TEXT_MAX ||
-        sp_policy_setting(policy, SP_SETTING_NATIVE) == SP_NATIVE_ALLOW)
-        return 0;
-    memcpy(path, file, size);
-    path[size] = '\0';
-    enum sp_code_file what =
-        sp_code_file_of(path, sp_agent_text(sp_agent.config->python_offset));
-    if (sp_policy_native(policy, what, sp_agent.program).action == SP_ALLOW ||
-        !ask(import, file, size, answer))
-        return 0;
-    if (!import->direct && !libraries_judged())
-        remember_refusal(import, file, size);
-    sp_denial_import(import->module, import->module_size, answer);
-    return -1;
-}
-
-/* An import of the program's own has failed, and a library was refused native code meanwhile: the
- * library could not do without. */
-static void charge_refusal(uint64_t before)
-{
-    static char answer[SP_ANSWER_BYTES];
-    PyObject *type, *value, *trace;
-    if (refusals == before || !PyErr_ExceptionMatches(PyExc_ImportError))
-        return;
-    PyErr_Fetch(&type, &value, &trace);
-    struct sp_import import;
-    sp_import_describe(&import, refused.module, refused.module_size);
-    import.direct = true;
-    (void)ask(&import, refused_file, refused_file_size, answer);
-    refusals = before;
-    PyErr_Restore(type, value, trace);
-}
 
 /* ---- audit events --------------------------------------------------------------------------- */
 
@@ -196,10 +27,10 @@ static int found(const char *module, size_t module_size, const char *file,
     if (!waited) {
         if (!sp_import_describe(&import, module, module_size))
             return 0;
-        if (decide(&import) < 0)
+        if (sp_import_decide(&import) < 0)
             return -1;
     }
-    if (native && decide_file(&import, file, file_size) < 0)
+    if (native && sp_import_decide_file(&import, file, file_size) < 0)
         return -1;
     import.native = native;
     sp_import_write(&import, file, file_size);
@@ -230,7 +61,7 @@ int sp_imports_event(const char *operation, PyObject *args)
         sp_waiting_flush(false);
     static struct sp_import import;
     sp_import_describe(&import, name, size);
-    if (decide(&import) < 0)
+    if (sp_import_decide(&import) < 0)
         return -1;
     sp_waiting_add(&import);
     return 0;
@@ -430,7 +261,7 @@ static int decide_members(struct sp_import *import, PyObject *fromlist)
             package && PyModule_Check(package) ? PyModule_GetDict(package) : NULL;
         bool attribute = dict && PyDict_Contains(dict, member) == 1 &&
                          !loaded_module(import->module, import->module_size);
-        int result = attribute ? 0 : decide(import);
+        int result = attribute ? 0 : sp_import_decide(import);
         import->module_size = package_size;
         if (result < 0)
             return -1;
@@ -449,7 +280,7 @@ static int import_begins_in_turn(PyObject *name, PyObject *globals, PyObject *fr
     if (size == 0)
         return 0;
     sp_import_describe(&import, module, size);
-    if (decide(&import) < 0 || decide_members(&import, fromlist) < 0)
+    if (sp_import_decide(&import) < 0 || decide_members(&import, fromlist) < 0)
         return -1;
     PyObject *loaded = import.direct ? loaded_module(module, size) : NULL;
     if (loaded)
@@ -469,7 +300,7 @@ static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist,
 static void import_failed(uint64_t refusals_before)
 {
     bool turn = sp_turn_take();
-    charge_refusal(refusals_before);
+    sp_import_charge(refusals_before);
     sp_turn_leave(turn);
 }
 
@@ -520,7 +351,7 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
     sp_frame *frame = sp_frame_top(_PyThreadState_UncheckedGet());
     PyObject *given[5] = {0};
     bool reviewed = false;
-    uint64_t before = refusals;
+    uint64_t before = sp_import_refusals();
     sp_frame *from_c = sp_import_from_c;
     sp_import_from_c = called_from_c(frame, args, count, names) ? frame : NULL;
     bool ours = frame && !sp_agent.ended && sp_lane_owned() &&
@@ -532,7 +363,7 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
         sp_frame *importer = sp_frame_importer(frame);
         bool own = importer == frame;
         reviewed = importer && sp_frame_reviewed(importer);
-        if ((reviewed || libraries_judged()) &&
+        if ((reviewed || sp_import_judges_libraries()) &&
             import_begins(given[0], given[1], given[3], level_of(given[4])) < 0) {
             sp_import_from_c = from_c;
             return NULL;
@@ -547,8 +378,8 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
     sp_import_from_c = from_c;
     if (sp_unlikely(sp_waiting_mark() != mark) && !sp_agent.ended)
         import_ended(mark);
-    if (sp_unlikely(!result && refusals != before) && !sp_agent.ended && frame &&
-        sp_lane_owned() && sp_frame_reviewed(frame))
+    if (sp_unlikely(!result && sp_import_refusals() != before) && !sp_agent.ended &&
+        frame && sp_lane_owned() && sp_frame_reviewed(frame))
         import_failed(before);
     return result;
 }
@@ -561,17 +392,18 @@ static PyObject *gcd_shim(PyObject *self, PyObject *const *args, Py_ssize_t coun
     (void)self;
     sp_frame *top = sp_frame_top(_PyThreadState_UncheckedGet());
     sp_frame *frame = sp_frame_importer(top);
-    uint64_t before = refusals;
+    uint64_t before = sp_import_refusals();
     /* With a package, importlib has resolved nothing yet; the module's code will tell. */
     bool absolute =
         count >= 1 && PyUnicode_Check(args[0]) && (count < 3 || !level_of(args[2]));
     bool ours = frame && !sp_agent.ended && sp_lane_owned();
     bool reviewed = ours && sp_frame_reviewed(frame);
-    if (absolute && (reviewed || (ours && libraries_judged())) &&
+    if (absolute && (reviewed || (ours && sp_import_judges_libraries())) &&
         import_begins(args[0], NULL, NULL, 0) < 0)
         return NULL;
     PyObject *result = PyObject_Vectorcall(real_gcd, args, (size_t)count, names);
-    if (sp_unlikely(!result && refusals != before) && reviewed && !sp_agent.ended)
+    if (sp_unlikely(!result && sp_import_refusals() != before) && reviewed &&
+        !sp_agent.ended)
         import_failed(before);
     return result;
 }
@@ -585,7 +417,7 @@ int sp_imports_program(const char *name, size_t size)
     import.module_size =
         (uint16_t)(size < sizeof import.module ? size : sizeof import.module);
     memcpy(import.module, name, import.module_size);
-    return decide(&import);
+    return sp_import_decide(&import);
 }
 
 void sp_imports_start(void)

@@ -36,6 +36,8 @@ struct granting {
     struct sp_landlock *domain;
     struct sp_error *reterr;
     int code;
+    bool common_granted;
+    char folder[PATH_MAX]; /* the last one that was granted */
 };
 
 /* A pattern that begins with a wildcard may mean any file: the domain cannot say that, and what is
@@ -54,11 +56,21 @@ static bool expressible(const struct sp_policy *policy)
     return policy->lists[SP_LIST_PROCESS].allow_given != 0;
 }
 
+static bool many(const struct sp_policy *policy)
+{
+    const struct sp_policy_rule *rules = sp_policy_rules(policy);
+    unsigned count = 0;
+    for (uint32_t i = 0; i < policy->rules_count; i++)
+        count += rules[i].list == SP_LIST_PROCESS && rules[i].action == SP_ALLOW;
+    return count > SP_PROGRAMS_EACH_MAX;
+}
+
 void sp_programs_plan(const struct sp_policy *policy, struct sp_programs *ret_programs)
 {
     ret_programs->judged = sp_policy_restricts(policy, SP_LIST_PROCESS);
     ret_programs->bounded =
         ret_programs->judged && !sp_policy_observes(policy) && expressible(policy);
+    ret_programs->by_folder = ret_programs->bounded && many(policy);
     ret_programs->others_count = 0;
     ret_programs->text_used = 0;
 }
@@ -69,10 +81,13 @@ static void grant(struct granting *g, const char *path)
         g->code = sp_landlock_grant(g->domain, path, SP_FS_EXECUTE, g->reterr);
 }
 
-static bool known(const struct sp_programs *p, const char *path)
+/* The paths are few, however many rules there are. */
+static bool known(const struct granting *g, const char *path)
 {
-    for (size_t i = 0; i < p->others_count; i++)
-        if (strcmp(p->others[i], path) == 0)
+    const struct sp_landlock *domain = g->domain;
+    for (unsigned i = 0; i < domain->paths_count; i++)
+        if ((domain->paths[i].access & SP_FS_EXECUTE) != 0 &&
+            strcmp(domain->paths[i].path, path) == 0)
             return true;
     return false;
 }
@@ -83,7 +98,7 @@ static bool grant_kept(struct granting *g, const char *path, bool other)
 {
     struct sp_programs *p = g->programs;
     char real[PATH_MAX];
-    if (g->code != 0 || realpath(path, real) == NULL || (other && known(p, real)))
+    if (g->code != 0 || realpath(path, real) == NULL || known(g, real))
         return false;
     size_t size = strlen(real) + 1;
     if (p->others_count == SP_EXECUTABLES_MAX || size > sizeof p->text - p->text_used) {
@@ -136,6 +151,9 @@ static void grant_folder_of(struct granting *g, const char *path)
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s", slash > path ? (int)(slash - path) : 1,
              path);
+    if (strcmp(folder, g->folder) == 0)
+        return;
+    memcpy(g->folder, folder, sizeof folder);
     while (realpath(folder, real) == NULL && strcmp(folder, "/") != 0) {
         char *end = strrchr(folder, '/');
         end[end == folder] = '\0';
@@ -145,6 +163,9 @@ static void grant_folder_of(struct granting *g, const char *path)
 
 static void grant_common(struct granting *g)
 {
+    if (g->common_granted)
+        return;
+    g->common_granted = true;
     for (size_t i = 0; i < sizeof common / sizeof *common; i++)
         if (grant_kept(g, common[i], true))
             grant_chain(g, common[i]);
@@ -154,6 +175,14 @@ static void grant_plain(struct granting *g, const char *path)
 {
     struct stat st;
     bool there = stat(path, &st) == 0;
+    if (g->programs->by_folder) {
+        if (there && S_ISDIR(st.st_mode))
+            grant_kept(g, path, false);
+        else
+            grant_folder_of(g, path);
+        grant_common(g);
+        return;
+    }
     if (there)
         grant(g, path);
     if (there && S_ISDIR(st.st_mode))
@@ -179,8 +208,13 @@ int sp_programs_grant(struct sp_programs *programs, const struct sp_policy *poli
                       const struct sp_places *places, const char *interpreter,
                       struct sp_landlock *domain, struct sp_error *reterr)
 {
-    struct granting g = {programs, policy, places, domain, reterr, 0};
+    struct granting g = {.programs = programs,
+                         .policy = policy,
+                         .places = places,
+                         .domain = domain,
+                         .reterr = reterr};
     const struct sp_policy_rule *rules = sp_policy_rules(policy);
+    bool shell = false;
     if (!programs->bounded)
         return 0;
     /* The run's own start. */
@@ -192,8 +226,11 @@ int sp_programs_grant(struct sp_programs *programs, const struct sp_policy *poli
         if (rules[i].list != SP_LIST_PROCESS || rules[i].action != SP_ALLOW)
             continue;
         /* What is granted besides the interpreter may use the shell (supervise/program.c). */
-        if (strncmp(written, "{python}", 8) != 0 && grant_kept(&g, "/bin/sh", true))
-            grant_chain(&g, "/bin/sh");
+        if (!shell && strncmp(written, "{python}", 8) != 0) {
+            shell = true;
+            if (grant_kept(&g, "/bin/sh", true))
+                grant_chain(&g, "/bin/sh");
+        }
         if (rules[i].shape == SP_SHAPE_PLAIN)
             grant_plain(&g, pattern);
         else if (rules[i].shape == SP_SHAPE_GLOB)

@@ -13,11 +13,13 @@
 #include "seal/landlock/ruleset.h"
 
 #define SP_EXECUTABLES_MAX      64u
+#define SP_PROGRAMS_EACH_MAX    100u /* more are granted by their folders */
 #define SP_EXECUTABLES_TEXT_MAX (8u * PATH_MAX)
 
 struct sp_programs {
     bool judged;  /* the policy has rules on programs */
     bool bounded; /* the domain holds them too: all that is allowed can be said in it */
+    bool by_folder; /* there are many: the domain grants the folders that they lie in */
     /* What may be executed besides: loaders of programs and interpreters of scripts that are
      * allowed, canonical. They are not programs that may be started as such. */
     const char *others[SP_EXECUTABLES_MAX];

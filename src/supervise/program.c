@@ -135,7 +135,7 @@ struct sp_verdict sp_program_judge(const struct sp_act_call *call,
     if (v.action == SP_DENY || !program->script)
         return v;
     struct sp_verdict by = sp_policy_program(s->policy, program->image);
-    bool held = s->is->programs_bounded && !is_interpreter(s, program->image);
+    bool held = s->is->interpreters_known && !is_interpreter(s, program->image);
     if (by.action == SP_ALLOW || (!by_name(&by) && !held))
         return v;
     *ret_target = program->image;

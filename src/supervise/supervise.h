@@ -65,10 +65,9 @@ struct sp_supervision {
     enum sp_reach reach;        /* of the network, as it is enforced */
     bool writes_guarded; /* the domain restricts writes at all (Landlock is there) */
     struct sp_granted
-        interpreters; /* loaders and interpreters of allowed programs: files that
+        interpreters;        /* loaders and interpreters of allowed programs: files that
                                        are no programs of their own */
-    bool
-        programs_bounded; /* the domain lets only allowed programs and these be executed */
+    bool interpreters_known; /* the domain lets no other interpreters be executed */
     bool truncation_guarded; /* ... and truncation (ABI 3) */
     bool moves_granted;      /* moves between folders of like rights pass (ABI 2) */
     bool needs_agent;        /* a program whose agent does not report in ends the run */

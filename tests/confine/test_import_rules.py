@@ -29,7 +29,7 @@ def targets(sandpit) -> list[tuple]:
     return [(one["target"], one.get("line")) for one in told]
 
 
-ROUTES = '''
+ROUTES = """
 import importlib, importlib.machinery, importlib.util, pickle, pkgutil, pydoc, runpy
 import subprocess, sys, types
 
@@ -91,7 +91,7 @@ attempt("gcd", lambda: importlib._bootstrap._gcd_import("colorsys"))
 attempt("load", lambda: importlib._bootstrap._load(spec()))
 attempt("child", lambda: by_child("-c", "import colorsys"))
 attempt("child_module", lambda: by_child("-m", "colorsys"))
-'''
+"""
 COUNT = 23
 
 
@@ -106,8 +106,12 @@ def test_a_denied_module_is_denied_by_each_route(sandpit, policy, python):
     lines = done.stdout.splitlines()
     assert len(lines) == COUNT, done.stderr
     # pydoc turns what it meets into an error of its own, or into nothing.
-    assert [one for one in lines if one.split()[0] != "locate" and
-            one.split()[1] not in ("ImportDenied", "ImportError")] == []
+    assert [
+        one
+        for one in lines
+        if one.split()[0] != "locate"
+        and one.split()[1] not in ("ImportDenied", "ImportError")
+    ] == []
     assert "locate got it" not in lines
     told = targets(sandpit)
     assert {one[0] for one in told} == {"colorsys"}
@@ -264,8 +268,16 @@ attempt("preload", preloaded)
 attempt("ctypes", lambda: exec("import ctypes"))
 attempt("underscore", lambda: exec("import _ctypes"))
 """
-NATIVE_NAMES = ["create", "loader", "memory", "map", "anonymous", "preload", "ctypes",
-                "underscore"]
+NATIVE_NAMES = [
+    "create",
+    "loader",
+    "memory",
+    "map",
+    "anonymous",
+    "preload",
+    "ctypes",
+    "underscore",
+]
 CONSTRUCTOR = """
 #include <fcntl.h>
 #include <unistd.h>
@@ -300,10 +312,15 @@ def test_without_a_policy_native_code_comes_in(sandpit, libraries, python, tmp_p
 
     (tmp_path / "script.py").write_text(NATIVE)
     done = subprocess.run(
-        [python.path, "script.py", *libraries], cwd=tmp_path, capture_output=True,
-        text=True, check=False,
+        [python.path, "script.py", *libraries],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    assert done.stdout == "".join(f"{one} got it\n" for one in NATIVE_NAMES), done.stderr
+    assert done.stdout == "".join(f"{one} got it\n" for one in NATIVE_NAMES), (
+        done.stderr
+    )
     assert (tmp_path / "loaded").exists()
 
 
@@ -323,14 +340,16 @@ def test_native_code_from_elsewhere_is_kept_out(
             "attempt('profiler', '_lsprof')\nattempt('ctypes', 'ctypes')\n"
             "import json, collections, re\nprint(json.dumps({}))\n"
         )
-    done = sandpit.run(
-        script, *libraries, options=(*options, "--python", python.path)
-    )
+    done = sandpit.run(script, *libraries, options=(*options, "--python", python.path))
     if native == "deny":
-        assert done.stdout == "profiler ImportDenied\nctypes ImportDenied\n{}\n", done.stderr
+        assert done.stdout == "profiler ImportDenied\nctypes ImportDenied\n{}\n", (
+            done.stderr
+        )
         return
-    results = dict(one.split() if len(one.split()) == 2 else one.split(" ", 1)
-                   for one in done.stdout.splitlines())
+    results = dict(
+        one.split() if len(one.split()) == 2 else one.split(" ", 1)
+        for one in done.stdout.splitlines()
+    )
     assert list(results) == NATIVE_NAMES, done.stderr
     if native == "installed":
         assert results.pop("anonymous") == "got it"  # a package may compile at run time
@@ -358,8 +377,6 @@ def test_the_standard_library_does_without_ctypes(sandpit, policy, python, nativ
     done = sandpit.run(FALLBACK, options=(*options, "--python", python.path))
     assert done.stdout == "1 Linux e3b0\n", done.stderr
     assert sandpit.events("violation") == []
-
-
 
 
 def test_numpy_is_installed_and_not_of_the_standard_library(sandpit, policy, python):

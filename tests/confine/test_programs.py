@@ -101,7 +101,13 @@ def test_no_process_denies_each_way_once(sandpit, tmp_path, python):
 def test_without_a_policy_each_way_works(sandpit, tmp_path):
     assert "Error" not in sandpit.plain(FORKS).stdout
     assert {one.name[5:] for one in tmp_path.glob("made-*")} >= {
-        "fork", "run", "system", "popen", "preexec", "raw"}
+        "fork",
+        "run",
+        "system",
+        "popen",
+        "preexec",
+        "raw",
+    }
 
 
 def test_exec_in_place_stays_possible_where_only_forks_are_denied(sandpit, policy):
@@ -116,7 +122,9 @@ def test_exec_in_place_stays_possible_where_only_forks_are_denied(sandpit, polic
 
 
 def test_forks_are_denied_without_a_listener(sandpit, policy):
-    script = "import os\ntry:\n    os.fork()\nexcept PermissionError:\n    print('no')\n"
+    script = (
+        "import os\ntry:\n    os.fork()\nexcept PermissionError:\n    print('no')\n"
+    )
     options = (*policy("[process]\nfork = false\n"), "--allow-degraded", "listener")
     done = sandpit.run(script, options=options, env={"SANDPIT_FORCE": "listener=off"})
     assert done.stdout == "no\n", done.stderr
@@ -241,11 +249,14 @@ def test_an_allowed_program_is_found_by_its_name(sandpit, policy):
     assert [one[1] for one in denied(sandpit)] == [canonical("/bin/false")]
 
 
-SCRIPTS = TRY + """
+SCRIPTS = (
+    TRY
+    + """
 import subprocess, sys
 for one in sys.argv[1:]:
     attempt("ran", lambda: subprocess.run([one]).returncode)
 """
+)
 
 
 @pytest.mark.parametrize("first", ["#!/bin/sh", "#!/usr/bin/env sh", "#! /bin/sh -e"])
@@ -258,9 +269,14 @@ def test_an_allowed_script_runs_and_its_interpreter_alone_does_not(
     options = policy(f'[process]\nallow = ["{tool}"]\n')
     done = sandpit.run(SCRIPTS, tool, "/bin/sh", "/usr/bin/env", options=options)
     assert [one.split()[1] for one in done.stdout.splitlines()] == [
-        "3", "PermissionError", "PermissionError"], done.stdout
+        "3",
+        "PermissionError",
+        "PermissionError",
+    ], done.stdout
     assert [one[1] for one in denied(sandpit)] == [
-        canonical("/bin/sh"), canonical("/usr/bin/env")]
+        canonical("/bin/sh"),
+        canonical("/usr/bin/env"),
+    ]
 
 
 def test_a_script_chain_runs(sandpit, policy, tmp_path):
@@ -282,7 +298,9 @@ def test_programs_of_a_folder(sandpit, policy, tmp_path):
     options = policy(f'[process]\nallow = ["{folder}"]\ndeny = ["{folder}/bad"]\n')
     done = sandpit.run(SCRIPTS, folder / "good", folder / "bad", options=options)
     assert [one.split()[1] for one in done.stdout.splitlines()] == [
-        "5", "PermissionError"]
+        "5",
+        "PermissionError",
+    ]
     assert [one[1] for one in denied(sandpit)] == [canonical(folder / "bad")]
 
 
@@ -322,11 +340,14 @@ def test_a_program_may_start_its_own_helpers(sandpit, policy, tmp_path):
 
 # ---- with less than everything -------------------------------------------------------------------
 
-TWO = TRY + """
+TWO = (
+    TRY
+    + """
 import subprocess
 attempt("true", lambda: subprocess.run(["/bin/true"]).returncode)
 attempt("false", lambda: subprocess.run(["/bin/false"]).returncode)
 """
+)
 
 
 def test_landlock_holds_it_alone_without_a_listener(sandpit, policy):
@@ -500,7 +521,8 @@ def test_nobody_runs_another_loader_by_hand(sandpit, policy, tmp_path):
     done = sandpit.run(script, options=options)
     assert "PermissionError" in done.stderr
     assert [one[1] for one in denied(sandpit)] == [
-        canonical("/lib64/ld-linux-x86-64.so.2")]
+        canonical("/lib64/ld-linux-x86-64.so.2")
+    ]
 
 
 # ---- git -------------------------------------------------------------------------------------------
@@ -536,7 +558,14 @@ def test_git_works_where_it_is_granted(sandpit, policy, tmp_path, base):
     options = policy(f'extends = "{base}"\n[process]\n{add} = ["git"]\n')
     done = sandpit.run(GIT, options=options, env={"GIT_CONFIG_GLOBAL": "/dev/null"})
     assert done.stdout.splitlines() == [
-        "init 0", "add 0", "-c 0", "log 0", "clone 0", "status 0", "no shell"], done
+        "init 0",
+        "add 0",
+        "-c 0",
+        "log 0",
+        "clone 0",
+        "status 0",
+        "no shell",
+    ], done
     assert (tmp_path / "two" / "file").read_text() == "text"
     assert [one[1] for one in denied(sandpit)] == [canonical("/bin/sh")]
 
@@ -546,8 +575,10 @@ def test_a_granted_program_may_use_the_shell_and_starts_nothing_else_by_it(
     sandpit, policy, tmp_path
 ):
     source = tmp_path / "tool.c"
-    source.write_text("#include <stdlib.h>\nint main(int n, char **v)"
-                      "{ return system(v[n - 1]) != 0; }\n")
+    source.write_text(
+        "#include <stdlib.h>\nint main(int n, char **v)"
+        "{ return system(v[n - 1]) != 0; }\n"
+    )
     tool = tmp_path / "tool"
     subprocess.run(["cc", "-o", tool, source], check=True)
     script = (
@@ -561,3 +592,26 @@ def test_a_granted_program_may_use_the_shell_and_starts_nothing_else_by_it(
     assert sandpit.run(script, tool, options=options).stdout == "0\n0\n1\n"
     assert not (tmp_path / "marker").exists()
     assert [one[1] for one in denied(sandpit)] == [canonical("/bin/touch")]
+
+
+def test_many_rules_are_granted_by_their_folders(sandpit, policy, tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for name in range(300):
+        (folder / f"p{name}").symlink_to("/bin/true")
+    shutil.copy("/bin/true", folder / "allowed")
+    shutil.copy("/bin/true", folder / "not")
+    (folder / "script").write_text("#!/bin/sh\nexit 7\n")
+    (folder / "script").chmod(0o755)
+    rules = [f"{folder}/p{name}" for name in range(300)]
+    rules += [f"{folder}/allowed", f"{folder}/script"]
+    options = policy(f"[process]\nallow = {rules}\n".replace("'", '"'))
+    paths = [folder / "p7", folder / "allowed", folder / "script", folder / "not"]
+    done = sandpit.run(SCRIPTS, *paths, options=options)
+    assert [one.split()[1] for one in done.stdout.splitlines()] == [
+        "0",
+        "0",
+        "7",
+        "PermissionError",
+    ], done
+    assert [one[1] for one in denied(sandpit)] == [canonical(folder / "not")]
