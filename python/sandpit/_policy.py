@@ -75,7 +75,7 @@ class Policy:
 
     @classmethod
     def load(cls, path: StrPath) -> Policy:
-        """Read a policy file. What it extends must stay as it is while it is used.
+        """Read a policy file. What it extends must stay as it is from then on.
 
         Raises
         ------
@@ -230,7 +230,7 @@ def _no_nul(text: str) -> str:
 
 
 def policy_wire(policy: StrPath | Mapping[str, Any] | Policy | None) -> JSON:
-    """Give a policy in the native program's words; TypeError says what is wrong."""
+    """Give a policy in the words of the native program; TypeError says what is bad."""
     if policy is None:
         return None
     if isinstance(policy, Policy):

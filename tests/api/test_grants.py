@@ -81,7 +81,9 @@ def test_grants_stand_in_result_and_trace(tmp_path, monkeypatch):
     }
     assert grants(result) == expected
     recorded = result.trace[0]["policy"]["grants"]
-    assert {(one["action"], one["kind"], one["pattern"]) for one in recorded} == expected
+    assert {
+        (one["action"], one["kind"], one["pattern"]) for one in recorded
+    } == expected
     assert result.policy.mode == result.trace[0]["policy"]["mode"] == "enforce"
 
 

@@ -132,7 +132,11 @@ def test_problems_of_a_dict_name_the_key(policy, problems):
         (lambda: Policy.from_toml("a\0"), ValueError, "NUL"),
         (lambda: Policy.from_toml("x = \n"), sandpit.PolicyError, "no TOML"),
         (lambda: sandpit.run_string("1", policy=5), TypeError, "a dict or a"),
-        (lambda: sandpit.run_string("1", policy="no.toml"), sandpit.PolicyError, "no.toml"),
+        (
+            lambda: sandpit.run_string("1", policy="no.toml"),
+            sandpit.PolicyError,
+            "no.toml",
+        ),
     ],
 )
 def test_what_is_no_policy_is_refused(make, error, says):

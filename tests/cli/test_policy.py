@@ -173,9 +173,9 @@ def test_every_error_of_a_file_is_told_with_its_place(sandpit, write):
     assert "    fork = 'no'" in lines
     assert "           ^" in lines
     assert lines[-1] == "sandpit: the policy has 11 errors"
-    told = json.loads(
-        sandpit("run", "--json", "--policy", "p.toml", "-c", "1").stdout
-    )["error"]
+    told = json.loads(sandpit("run", "--json", "--policy", "p.toml", "-c", "1").stdout)[
+        "error"
+    ]
     assert told["slug"] == "policy"
     assert [(one["line"], one["column"]) for one in told["problems"]][:2] == [
         (1, 8),
@@ -194,7 +194,7 @@ def test_every_error_of_a_file_is_told_with_its_place(sandpit, write):
         ("[fs]\n[fs]\n", "2:1", "cannot redefine"),
         (b"\xff\xfe[\0", "1:1", "not UTF-8"),
         (b"a = 'x\0y'\n", "1:7", "control character"),
-        (b"description = \"\\u0000\"\n", "1:15", "NUL"),
+        (b'description = "\\u0000"\n', "1:15", "NUL"),
         (b"\xef\xbb\xbf[fs]\r\nallow = []\r\n", "2:1", "'allow_read'"),
         ("[[fs]]\n", "1:3", "write [fs]"),
         ("fs = 3\n", "1:1", "write [fs]"),
