@@ -212,7 +212,11 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
     /* A file is made where the link leads. */
     bool pursued =
         creates && follow && !path.slash && sp_path_pursue(call, &path, &target);
-    const struct sp_path *at = pursued ? &target : &path;
+    /* With a slash behind it, it is the name that counts. */
+    bool named =
+        (open.flags & O_CREAT) != 0 && path.slash &&
+        sp_path_take(call, open.dirfd, path.asked, SP_LAST_NAMED, &target) == 0;
+    const struct sp_path *at = pursued || named ? &target : &path;
     if (changes && (open.flags & O_TMPFILE) != O_TMPFILE)
         sp_files_note(&call->s->files, at->text);
     struct sp_answer answer = decide(call, at, open.flags, open.mode);

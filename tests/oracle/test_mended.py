@@ -184,6 +184,7 @@ CASES = {
     # ENOENT of one end although the walk to the other ends before.
     "folders closed by their mode": (NOTHING_IN_O, [folder(b"w/a"), file(b"o/b")], [
         changed("chmod", "os.chmod(b'a', 0o600)", b"a"), renamed(b"none", b"a/b"),
+        done("os.symlink(b'a/b', b'l')"), opened(b"l/", MADE), opened(b"l", MADE),
         renamed(b"a/b", b"../o/none/c"), opened(b"a/c/", MADE), removed(b"a/b"),
         changed("chmod", "os.chmod(b'a', 0o700)", b"a")]),
     # Judged by the folder it is seen from.
