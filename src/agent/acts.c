@@ -90,7 +90,11 @@ int sp_acts_open(const char *operation, PyObject *args)
 int sp_acts_folder(const char *operation, PyObject *args)
 {
     PyObject *path = sp_acts_item(args, 0);
+    size_t size;
     if (!sp_agent.config->opens || !path || path == Py_None || PyLong_Check(path))
+        return 0;
+    (void)path_view(path, &size);
+    if (size == 0) /* which libc refuses by itself */
         return 0;
     struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, operation);
     sp_acts_add_path(r, SP_FIELD_PATH, path);

@@ -75,6 +75,7 @@ def make_case(seed: int, base: Path, count: int) -> Case:
 def fresh_tree(case: Case) -> None:
     """Put the tree there as it was."""
     where = root_below(case.base)
+    trees.open_folders(os.fsencode(where))
     shutil.rmtree(where, ignore_errors=True)
     where.parent.mkdir(parents=True, exist_ok=True)
     trees.build(case.root, case.entries)
@@ -405,6 +406,7 @@ def play_seed(
             told += [one.source for one in case.operations if one.source != "None"]
         return "\n".join([*told, *found[:4]]).replace(str(root_below(base)), "{root}")
     finally:
+        trees.open_folders(os.fsencode(base))
         shutil.rmtree(base, ignore_errors=True)
 
 

@@ -179,6 +179,7 @@ CASES = {
     "an announcement for nothing": (NOTHING_IN_O, [file(b"w/a")], [
         done("os.utime(-1, (1, 1))"),
         Operation("", "os.mknod(b'b', 0o100644)", "none", 0, ask_make("mknod", plain(b"b"))),
+        done("os.listdir('')"), opened(b"../o/none", MADE),
         done("os.lockf(D[0], os.F_TEST, 0)"), done("os.ftruncate(-1, 0)"),
         changed("truncate", f"C({NUMBERS['truncate']}, b'a', 1)", b"a")]),
     # ENOENT of one end although the walk to the other ends before.

@@ -87,6 +87,15 @@ def build(root: bytes, entries: list[Entry]) -> None:
     os.utime(root, (OLD, OLD))
 
 
+def open_folders(root: bytes) -> None:
+    """Let the caller into every folder again, so that the tree can be removed."""
+    for folder, names, _ in os.walk(root):
+        for name in names:
+            path = os.path.join(folder, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o755)
+
+
 def told(root: bytes) -> dict[str, tuple]:
     """Everything that can be seen of a tree, by path."""
     found: dict[str, tuple] = {}
@@ -95,14 +104,21 @@ def told(root: bytes) -> dict[str, tuple]:
     for folder, names, others in os.walk(root):
         paths += [os.path.join(folder, name) for name in [*names, *others]]
     for path in sorted(paths):
-        st = os.lstat(path)
         name = repr(path[len(root) :])
+        try:
+            st = os.lstat(path)
+        except PermissionError:
+            found[name] = ("in a closed folder",)
+            continue
         content: object = ""
         if stat.S_ISLNK(st.st_mode):
             content = os.readlink(path)
         elif stat.S_ISREG(st.st_mode):
-            with open(path, "rb") as stream:
-                content = stream.read(4096)
+            try:
+                with open(path, "rb") as stream:
+                    content = stream.read(4096)
+            except PermissionError:
+                content = "closed"
         attributes = {}
         if not stat.S_ISLNK(st.st_mode):
             attributes = {a: os.getxattr(path, a) for a in os.listxattr(path)}
