@@ -43,7 +43,7 @@ def test_arguments_of_what_it_starts(tmp_path):
         f"subprocess.run([sys.executable, '-c', 'pass', '--api-key', {PASSWORD!r}])\n"
         f"subprocess.run(['/bin/true', 'TOKEN={PASSWORD}'])\n"
     )
-    result, text, events = run(code, tmp_path, policy="default")
+    result, _text, events = run(code, tmp_path, policy="default")
     started = [one["argv"] for one in events if one["kind"] == "exec"]
     assert started[-1][-2:] == ["--api-key", "***"]
     (denied,) = result.violations
@@ -73,7 +73,7 @@ def test_tokens_wherever_they_stand(token, tmp_path):
 
 def test_a_path_is_told_in_full_whatever_it_is_called(tmp_path):
     code = "import os\nos.mkdir('password=secret-folder')\n"
-    _, text, events = run(code, tmp_path)
+    _, _text, events = run(code, tmp_path)
     paths = [one["path"] for one in events if one["kind"] == "file"]
     assert [one.rpartition("/")[2] for one in paths] == ["password=secret-folder"]
 

@@ -59,7 +59,10 @@ def test_racing_address_reaches_nobody(sandpit, race, listener, other, tmp_path,
     assert {e["port"] for e in told} == {other.port}
     # Each refused try is told, repeats by their count; of several messages, each.
     count = sum(e.get("count", 1) for e in told)
-    assert count == no or (way in ("udp-number", "udp-sendmmsg") and count >= no)
+    if way == "udp-number":  # what hit the stream was refused by the kernel's own rule
+        assert 0 < count <= no
+    else:
+        assert count == no or (way == "udp-sendmmsg" and count >= no)
     acts = sandpit.events("connect")
     assert {e["port"] for e in acts} <= {listener.port}
     assert all("args" not in e for e in acts)
