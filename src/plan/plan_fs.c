@@ -218,19 +218,30 @@ static int grant_writes(struct sp_plan *plan, const struct sp_places *places,
     return code == 0 ? grant_nodes(plan, reterr) : code;
 }
 
-/* The folder, or, where something in it is denied, those of its entries in which nothing is. */
-static int grant_entries(struct sp_plan *plan, const char *folder,
+#define ENTRIES_DEPTH 3
+
+/* The entries of a folder in which nothing is denied. Programs are read by the kernel when they are
+ * started, which the supervisor cannot do for it: where any may be, folders in which something is
+ * denied are looked into, too. */
+static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
                          struct sp_error *reterr)
 {
     DIR *entries = opendir(folder);
     const struct dirent *entry;
+    bool deeper =
+        depth < ENTRIES_DEPTH && !sp_policy_restricts(plan->policy, SP_LIST_PROCESS);
     int code = 0;
     while (entries != NULL && code == 0 && (entry = readdir(entries)) != NULL) {
         char path[PATH_MAX];
         int n = snprintf(path, sizeof path, "%s/%s",
                          strcmp(folder, "/") == 0 ? "" : folder, entry->d_name);
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
-            entry->d_type != DT_LNK && n > 0 && (size_t)n < sizeof path)
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            entry->d_type == DT_LNK || n <= 0 || (size_t)n >= sizeof path)
+            continue;
+        if (deeper && entry->d_type == DT_DIR && strcmp(path, "/proc") != 0 &&
+            sp_policy_cover(plan->policy, SP_LIST_READ, path) == SP_COVER_MIXED)
+            code = grant_entries(plan, path, depth + 1, reterr);
+        else
             code = grant_read(plan, path, reterr);
     }
     if (entries != NULL)
@@ -291,10 +302,14 @@ static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
         code = grant_rules(plan, SP_LIST_WRITE, grant_read, reterr);
     if (code != 0 || plan->policy->lists[SP_LIST_READ].allow_given != 0)
         return code;
-    code = grant_entries(plan, "/", reterr);
+    /* The nearest first: there is room for so many. */
+    code = grant_each(plan, own, reterr);
     if (code == 0)
-        code = grant_each(plan, own, reterr);
-    return code == 0 ? grant_each(plan, places->python_read, reterr) : code;
+        code = grant_each(plan, places->python_read, reterr);
+    if (code == 0 &&
+        sp_policy_cover(plan->policy, SP_LIST_READ, places->work) == SP_COVER_MIXED)
+        code = grant_entries(plan, places->work, ENTRIES_DEPTH, reterr);
+    return code == 0 ? grant_entries(plan, "/", 1, reterr) : code;
 }
 
 /* An interpreter that may not be read does not start; better to say so before. */

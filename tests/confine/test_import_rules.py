@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 pytestmark = [
@@ -208,7 +210,6 @@ def test_an_allow_list_leaves_the_interpreter_alone(sandpit, policy, tmp_path, p
 
 def test_the_module_that_a_run_is_asked_for_is_not_judged(sandpit, policy, tmp_path):
     import subprocess
-import sys
 
     (tmp_path / "main.py").write_text("import json\nprint('ran')\n")
     options = policy('[imports]\nallow = ["json"]\n')
