@@ -353,7 +353,7 @@ def test_shared_pages_count_once(someone):
 @pytest.mark.requires("numpy")
 def test_numpy_fits_into_512_mib(someone):
     if not someone.has("numpy"):
-        require("numpy", "not for this user")
+        require("user-numpy", "its interpreter has no numpy")
     code = "import numpy\nprint(int(numpy.ones((500, 500)).sum()))\n"
     ran = someone.run(code, "--memory", "512MB", "--processes", "64")
     assert ran.result["stdout"] == "250000\n", ran.result["stderr"]

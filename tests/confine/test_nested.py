@@ -16,9 +16,11 @@ done = subprocess.run(
 print(done.returncode, done.stdout + done.stderr, end="")
 """
 
+OUTER = ("--policy", "trace-only")
+
 
 def test_inner_run_is_refused_with_the_way_to_have_it(sandpit):
-    done = sandpit.run(INNER, PROGRAM)
+    done = sandpit.run(INNER, PROGRAM, options=OUTER)
     assert done.stdout.startswith("125 sandpit: ")
     assert done.stdout.count("\n") == 1
     assert "another sandpit" in done.stdout
@@ -26,6 +28,7 @@ def test_inner_run_is_refused_with_the_way_to_have_it(sandpit):
 
 
 def test_inner_run_without_a_listener(sandpit):
-    done = sandpit.run(INNER, PROGRAM, "--allow-degraded", "listener")
+    inner = ("--policy", "no-network", "--allow-degraded", "listener")
+    done = sandpit.run(INNER, PROGRAM, *inner, options=OUTER)
     assert done.stdout == "0 inner\n"
     assert done.stderr == ""

@@ -108,7 +108,8 @@ print(subprocess.run(["sh", "-c", "cat /dev/zero > large"]).returncode)
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN if ignored else signal.SIG_DFL)
 
     plain = sandpit.plain(script, preexec_fn=limit)
-    done = sandpit.run(script, preexec_fn=limit)
+    options = ("--policy", "trace-only")
+    done = sandpit.run(script, options=options, preexec_fn=limit)
     assert (done.returncode, done.stdout) == (plain.returncode, plain.stdout)
     assert done.stderr == plain.stderr
     assert sandpit.verify() == 0
