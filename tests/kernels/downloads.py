@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-DEFAULT_MIRROR = "http://deb.debian.org/debian"
 KERNEL = "linux-image-cloud-amd64"
 
 
@@ -103,13 +102,13 @@ def _mirror() -> str:
     command = ["apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)"]
     try:
         done = subprocess.run(command, capture_output=True, text=True)
-    except OSError:
-        return DEFAULT_MIRROR
+    except OSError as why:
+        raise Unavailable(f"there is no apt here: {why}") from None
     for line in done.stdout.splitlines():
         origin, _, address = line.partition(" ")
         if origin == "Debian" and "security" not in address:
             return address.rstrip("/")
-    return DEFAULT_MIRROR
+    raise Unavailable("apt knows no mirror of Debian")
 
 
 def unpack(package: Path, folder: Path) -> Path:
