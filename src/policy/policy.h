@@ -91,9 +91,9 @@ struct sp_policy_rule {
         first; /* 1: given for this run by name, which comes before everything else */
     uint8_t address[16]; /* ADDRESS */
     uint32_t pattern;    /* offset: what is compared */
-    uint32_t fixed;      /* its length, of a glob that of what stands before a wildcard */
-    uint32_t written;    /* offset: as it stands in its file */
-    uint32_t key;        /* offset: the key it stands under, as "fs.deny_read" */
+    uint32_t fixed;   /* its length, of a glob that of what stands before a wildcard */
+    uint32_t written; /* offset: as it stands in its file */
+    uint32_t key;     /* offset: the key it stands under, as "fs.deny_read" */
     struct sp_spot spot;
 };
 

@@ -452,8 +452,8 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .reads_judged = run->plan.reads_judged,
         .writes_judged = run->plan.writes_judged,
         .interpreters = {run->plan.programs.others, run->plan.programs.others_count},
-        .interpreters_known = run->plan.programs.bounded &&
-                              !run->plan.programs.by_folder && abi >= 1,
+        .interpreters_known =
+            run->plan.programs.bounded && !run->plan.programs.by_folder && abi >= 1,
         .resolver = run->resolver,
         .reach = run->plan.reach,
         .private_folder = run->places.places.tmp,

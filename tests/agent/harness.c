@@ -33,8 +33,8 @@
 #include "policy/policy.h"
 #include "ring/ring.h"
 
-#define LANES_MAX 1024
-#define NAMES_MAX 64
+#define LANES_MAX  1024
+#define NAMES_MAX  64
 #define CHANNEL_FD 100
 
 struct lane {
@@ -127,8 +127,9 @@ static void print_body(const char *row, struct lane *lane,
 {
     if (event->kind >= SP_KIND_COUNT)
         fail("kind");
-    fprintf(out, "{\"row\":\"%s\",\"pid\":%d,\"tid\":%u,\"kind\":\"%s\",\"unannounced\":%s", row,
-            lane->pid, event->tid, sp_kind_name(event->kind),
+    fprintf(out,
+            "{\"row\":\"%s\",\"pid\":%d,\"tid\":%u,\"kind\":\"%s\",\"unannounced\":%s",
+            row, lane->pid, event->tid, sp_kind_name(event->kind),
             event->flags & SP_EVENT_NATIVE ? "true" : "false");
     if (event->flags & SP_EVENT_TEXT)
         fprintf(out, ",\"text\":%llu", (unsigned long long)lane->text);
@@ -174,7 +175,8 @@ static void take_message(struct lane *lane, unsigned type, size_t size)
     case SP_MSG_CALL: {
         struct sp_ring_call call;
         memcpy(&call, message, sizeof call);
-        fprintf(out, "{\"row\":\"call\",\"pid\":%d,\"tid\":%u,\"id\":%u,\"caller\":%u}\n",
+        fprintf(out,
+                "{\"row\":\"call\",\"pid\":%d,\"tid\":%u,\"id\":%u,\"caller\":%u}\n",
                 lane->pid, call.tid, call.callee, call.caller);
         break;
     }
@@ -223,7 +225,8 @@ static void print_functions(struct lane *lane)
         const uint8_t *at = arena + lane->ring->function_offsets[++lane->functions];
         memcpy(&f, at, sizeof f);
         at += sizeof f;
-        fprintf(out, "{\"row\":\"function\",\"pid\":%d,\"id\":%u,\"native\":%d,\"name\":",
+        fprintf(out,
+                "{\"row\":\"function\",\"pid\":%d,\"id\":%u,\"native\":%d,\"name\":",
                 lane->pid, lane->functions, f.native);
         print_text(at, f.name_size);
         fputs("}\n", out);
@@ -246,8 +249,8 @@ static void print_slots(struct lane *lane)
             slot.act == SP_ACT_NONE)
             continue;
         lane->slots[i] = serial;
-        fprintf(out, "{\"row\":\"slot\",\"pid\":%d,\"tid\":%u,\"act\":%u", lane->pid, slot.tid,
-                slot.act);
+        fprintf(out, "{\"row\":\"slot\",\"pid\":%d,\"tid\":%u,\"act\":%u", lane->pid,
+                slot.tid, slot.act);
         print_fields(slot.body, slot.size);
         fputs("}\n", out);
     }
@@ -257,9 +260,8 @@ static void drain(struct lane *lane)
 {
     struct sp_ring *ring = lane->ring;
     print_functions(lane);
-    lane->side_tail =
-        drain_words(lane, ring->side, SP_SIDE_WORDS, lane->side_tail,
-                    __atomic_load_n(&ring->side_head, __ATOMIC_ACQUIRE));
+    lane->side_tail = drain_words(lane, ring->side, SP_SIDE_WORDS, lane->side_tail,
+                                  __atomic_load_n(&ring->side_head, __ATOMIC_ACQUIRE));
     __atomic_store_n(&ring->side_tail, lane->side_tail, __ATOMIC_RELEASE);
     lane->tail = drain_words(lane, lane->words, ring->words_count, lane->tail,
                              __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE));
@@ -304,7 +306,8 @@ static uint32_t make_policy(uint8_t *block)
     for (size_t i = 0; i < count; i++) {
         bool import = i < options.imports_count;
         rules[i] = (struct sp_policy_rule){
-            .list = import ? SP_LIST_IMPORTS : SP_LIST_NETWORK, .action = SP_DENY,
+            .list = import ? SP_LIST_IMPORTS : SP_LIST_NETWORK,
+            .action = SP_DENY,
             .shape = import ? SP_SHAPE_PLAIN : SP_SHAPE_ANY,
             .spot = {.source = p->name, .line = (uint32_t)i + 1}};
         rules[i].key = add_text(block, &at, import ? "imports.deny" : "network.deny");
@@ -406,8 +409,8 @@ static int64_t answer(pid_t pid, const struct sp_channel_request *q, int *ret_fd
 {
     struct lane *lane = find_lane(pid);
     if (q->op == SP_CALL_HELLO) {
-        fprintf(out, "{\"row\":\"hello\",\"pid\":%d,\"how\":%llu,\"version\":%llu}\n", pid,
-                (unsigned long long)q->a1, (unsigned long long)q->a2 >> 16);
+        fprintf(out, "{\"row\":\"hello\",\"pid\":%d,\"how\":%llu,\"version\":%llu}\n",
+                pid, (unsigned long long)q->a1, (unsigned long long)q->a2 >> 16);
         *ret_fd = make_lane(pid);
         return 0;
     }

@@ -17,9 +17,9 @@
 #include "sys/tree.h"
 #include "sys/usage.h"
 
-#define MS  1000000u
-#define MIB (UINT64_C(1) << 20)
-#define BIG (40 * MIB)
+#define MS     1000000u
+#define MIB    (UINT64_C(1) << 20)
+#define BIG    (40 * MIB)
 #define LEEWAY (50u * MS) /* clock ticks, and what a process needs to start and end */
 
 static void burn(unsigned ms)
