@@ -66,8 +66,10 @@ static int make(const char *path, struct sp_error *reterr)
         reterr->line = (int)problems.items[0].line;
         code = sp_fail(reterr, SP_E_POLICY, "%s", problems.items[0].message);
     }
-    if (code == 0)
+    if (code == 0) {
         code = sp_model_finish(&model, &made[made_count], reterr);
+        sp_model_release(&model);
+    }
     made_count += code == 0;
     sp_document_release(&document);
     return code;
@@ -111,5 +113,7 @@ int main(int argc, char **argv)
     if (out == NULL)
         return 1;
     print_all(out);
+    for (size_t i = 0; i < made_count; i++)
+        free(made[i]);
     return fclose(out) == 0 ? 0 : 1;
 }

@@ -317,7 +317,8 @@ int sp_model_finish(struct sp_model *model, struct sp_policy **ret_policy,
     head->size = (uint32_t)size;
     head->rules_count = model->count;
     head->rules_offset = sizeof *head;
-    memcpy(rules, model->rules, model->count * sizeof *rules);
+    if (model->count > 0)
+        memcpy(rules, model->rules, model->count * sizeof *rules);
     memcpy(block + texts, model->texts.data, model->texts.size);
     shift_all(head, rules, model->count, 0, texts);
     *ret_policy = head;
