@@ -301,7 +301,10 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
         if (sp_fs_refused(call, SP_LIST_WRITE, "create", target, &answer))
             return answer;
         sp_files_note(&call->s->files, target);
-        sp_auto_fd made = create_in(folder, name, flags, mode, link);
+        /* What somebody else made meanwhile is not the run's own. */
+        bool shared = sp_shared_memory_named(target);
+        sp_auto_fd made =
+            create_in(folder, name, shared ? flags | O_EXCL : flags, mode, link);
         struct stat st;
         if (made == -ELOOP && (flags & O_NOFOLLOW) == 0) {
             int next = open_link_folder(folder, link, name);
@@ -309,11 +312,18 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
             folder = next;
             continue;
         }
+        if (shared && made == -EEXIST && (flags & O_EXCL) == 0) {
+            sp_auto_fd object = sp_path_open(call, path, flags & O_NOFOLLOW);
+            return object >= 0 ? open_existing(call, path, object, flags, mode)
+                               : SP_REFUSE(-object);
+        }
         if (made < 0)
             return SP_REFUSE(-made);
         if (fstat(made, &st) != 0 || !S_ISREG(st.st_mode) ||
             sp_broker_speaks_to_kernel(made))
             return sp_fs_deny(call, "open", target, EACCES);
+        if (shared)
+            sp_shared_memory_add(&call->s->shared_memory, &st);
         return give(made_to_wait(sp_steal_fd(&made), flags), flags);
     }
     return SP_REFUSE(folder < 0 ? -folder : ELOOP);

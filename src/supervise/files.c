@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
+#include "supervise/shared_memory.h"
 
 #define BLOCK       512u
 #define TMPFS_MAGIC 0x01021994
@@ -155,7 +156,8 @@ bool sp_files_made(const struct sp_files *files, const char *path)
     return false;
 }
 
-void sp_files_remove_shared_memory(const struct sp_files *files)
+void sp_files_remove_shared_memory(const struct sp_files *files,
+                                   const struct sp_shared_memory *own)
 {
     static const char folder[] = "/dev/shm/";
     for (uint32_t i = 0; i < files->count; i++) {
@@ -164,7 +166,8 @@ void sp_files_remove_shared_memory(const struct sp_files *files)
         /* A folder on the way might have become a link to elsewhere; such memory lies in none. */
         if (!files->items[i].existed && strncmp(path, folder, sizeof folder - 1) == 0 &&
             strchr(path + sizeof folder - 1, '/') == NULL && lstat(path, &st) == 0 &&
-            S_ISREG(st.st_mode) && st.st_uid == geteuid())
+            S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+            (own == NULL || sp_shared_memory_own(own, path)))
             unlink(path);
     }
 }

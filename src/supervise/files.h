@@ -55,8 +55,11 @@ bool sp_files_reached(const struct sp_files *files, uint64_t size, uint32_t *nex
 bool sp_files_made(const struct sp_files *files, const char *path);
 
 /* Removes what the run made in /dev/shm: shared memory and semaphores, which nothing else would
- * ever remove. To be called when no process of the run is left. */
-void sp_files_remove_shared_memory(const struct sp_files *files);
+ * ever remove. To be called when no process of the run is left. `own`: what was made, where the
+ * supervisor made it; NULL: any file under a name that the run was the first to use. */
+struct sp_shared_memory;
+void sp_files_remove_shared_memory(const struct sp_files *files,
+                                   const struct sp_shared_memory *own);
 
 /* {"created":[...],"changed":[...],"deleted":[...]}: each with path and, where it is there,
  * size; without what lies below `except`, which may be NULL. */

@@ -39,18 +39,6 @@ static bool harmless_node(const char *path)
     return begins(path, "/dev/pts/");
 }
 
-/* Shared memory and semaphores: a name of the run's own, or a new one. */
-static bool own_shared_memory(const struct sp_supervisor *s, const char *path)
-{
-    static const char folder[] = "/dev/shm/";
-    struct stat st;
-    if (strcmp(path, "/dev/shm") == 0)
-        return false;
-    if (!begins(path, folder) || strchr(path + sizeof folder - 1, '/') != NULL)
-        return false;
-    return sp_files_made(&s->files, path) || lstat(path, &st) != 0;
-}
-
 bool sp_fs_own(const struct sp_supervisor *s, const char *path)
 {
     for (size_t i = 0; i < s->is->own.count; i++)
@@ -95,7 +83,7 @@ struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
     if (list == SP_LIST_READ && of_agents(s, path))
         return allowed;
     struct sp_verdict v = sp_policy_path(s->policy, list, path);
-    if (v.action == SP_DENY && own_shared_memory(s, path))
+    if (v.action == SP_DENY && sp_shared_memory_own(&s->shared_memory, path))
         return allowed;
     return v;
 }

@@ -327,7 +327,8 @@ static void end_everything(struct sp_supervisor *s)
         (void)sp_fail(&s->failure, SP_E_HOST, "a process of the run cannot be killed");
     sp_processes_each(&s->processes, end_process, s);
     sp_parked_release(s);
-    sp_files_remove_shared_memory(&s->files);
+    bool brokered = s->is->writes_judged && s->observed == NULL;
+    sp_files_remove_shared_memory(&s->files, brokered ? &s->shared_memory : NULL);
     deliver(s);
 }
 

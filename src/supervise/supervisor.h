@@ -15,6 +15,7 @@
 #include "supervise/parked.h"
 #include "supervise/processes.h"
 #include "supervise/relay.h"
+#include "supervise/shared_memory.h"
 #include "supervise/resolver.h"
 #include "supervise/sockets.h"
 #include "supervise/supervise.h"
@@ -46,6 +47,7 @@ struct sp_supervisor {
     struct sp_resolver resolver;
     struct sp_hosts hosts;
     struct sp_files files;
+    struct sp_shared_memory shared_memory;
     bool grant_gone[2][SP_GRANTED_MAX]; /* readable, writable: see sp_fs_moved */
     bool grants_moved;                  /* some are */
     struct sp_violations violations;

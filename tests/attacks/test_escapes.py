@@ -286,3 +286,37 @@ def test_runs_do_not_see_each_other(tmp_path: Path) -> None:
     running.communicate("\n")
     assert "secret" in plain.stdout, plain.stderr
     assert ran.result["stdout"].splitlines() == ["PermissionError"] * 4
+
+
+def test_a_name_that_was_the_runs_own_is_not_its_own_for_ever(tmp_path: Path) -> None:
+    """Shared memory that somebody else makes under a name which the run had given up."""
+    name = f"/dev/shm/sandpit-test-{os.getpid()}"
+    code = (
+        "import sys\n"
+        f"name = {name!r}\n"
+        "import os\n"
+        "open(name, 'w').close()\n"
+        "open(name, 'a').close()\n"
+        "os.unlink(name)\n"
+        "print('given up', flush=True)\n"
+        "input()\n"
+        "try:\n    open(name, 'w').write('taken')\n"
+        "except PermissionError: print('kept out')\n"
+    )
+    someone = Someone(tmp_path, user=False, force="")
+    (tmp_path / "script.py").write_text(code)
+    for confined, ends in ((False, "taken"), (True, "mine")):
+        command = [sys.executable, "script.py"]
+        if confined:
+            command = [someone.program, "run", "-q", "--no-trace", "--policy", "default",
+                       "--python", *command]
+        with subprocess.Popen(
+            command, cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as running:
+            assert running.stdout.readline() == "given up\n"
+            Path(name).write_text("mine")
+            said = running.communicate("\n")[0]
+        left = Path(name).read_text()
+        Path(name).unlink()
+        assert left == ends
+        assert said == ("kept out\n" if confined else "")

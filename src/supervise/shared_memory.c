@@ -1,0 +1,32 @@
+#include "supervise/shared_memory.h"
+
+#include <string.h>
+
+bool sp_shared_memory_named(const char *path)
+{
+    static const char folder[] = "/dev/shm/";
+    return strncmp(path, folder, sizeof folder - 1) == 0 &&
+           strchr(path + sizeof folder - 1, '/') == NULL;
+}
+
+void sp_shared_memory_add(struct sp_shared_memory *memory, const struct stat *st)
+{
+    unsigned at = memory->made++ % SP_SHARED_MEMORY_MAX;
+    memory->items[at].device = st->st_dev;
+    memory->items[at].inode = st->st_ino;
+}
+
+bool sp_shared_memory_own(const struct sp_shared_memory *memory, const char *path)
+{
+    struct stat st;
+    if (!sp_shared_memory_named(path))
+        return false;
+    if (lstat(path, &st) != 0)
+        return true;
+    unsigned count =
+        memory->made < SP_SHARED_MEMORY_MAX ? memory->made : SP_SHARED_MEMORY_MAX;
+    for (unsigned i = 0; i < count; i++)
+        if (memory->items[i].device == st.st_dev && memory->items[i].inode == st.st_ino)
+            return true;
+    return false;
+}

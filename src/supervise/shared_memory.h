@@ -1,0 +1,30 @@
+/* Shared memory and semaphores that the run made in /dev/shm: known by what they are, since a name
+ * that was the run's own may be somebody else's later.
+ */
+#ifndef SP_SUPERVISE_SHARED_MEMORY_H
+#define SP_SUPERVISE_SHARED_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#define SP_SHARED_MEMORY_MAX 4096u /* the oldest ones are forgotten */
+
+struct sp_shared_memory {
+    struct {
+        uint64_t device;
+        uint64_t inode;
+    } items[SP_SHARED_MEMORY_MAX];
+    unsigned made;
+};
+
+/* Whether the path is that of an object of shared memory. */
+bool sp_shared_memory_named(const char *path);
+
+/* A new one was made: nothing was there before. */
+void sp_shared_memory_add(struct sp_shared_memory *memory, const struct stat *st);
+
+/* Whether the path names nothing yet, or one of the run's own. */
+bool sp_shared_memory_own(const struct sp_shared_memory *memory, const char *path);
+
+#endif
