@@ -17,6 +17,7 @@ import textwrap
 
 import pytest
 import sandpit
+from abilities import require
 from plain import run_plain
 
 pytestmark = [
@@ -495,7 +496,7 @@ def test_sqlite_has_words_of_its_own(python, folder, out):
         "except sqlite3.Error as e:\n    print(e)\n"
     )
     if not python.has("_sqlite3"):
-        pytest.skip("no sqlite3")
+        require("sqlite3", "this interpreter has no sqlite3")
     (folder / "files.toml").write_text(FILES_POLICY.replace("OUT", str(out)))
     result = confined(
         python, program, folder, out, policy=folder / "files.toml"

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.requires("program"),
     pytest.mark.requires("listener"),
     pytest.mark.requires("landlock"),
-    pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of x86-64"),
+    pytest.mark.requires("x86_64"),
 ]
 
 HEAD = r"""

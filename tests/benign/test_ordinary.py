@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 import sandpit
+from abilities import require
 from plain import outcome_of, run_plain
 
 pytestmark = [pytest.mark.requires("program"), pytest.mark.requires("landlock")]
@@ -245,7 +246,7 @@ def test_pip_installs_a_local_wheel_where_the_environment_is_granted(tmp_path):
 
     own = interpreters.own()
     if not own.has("ensurepip"):
-        pytest.skip("this interpreter comes without pip")
+        require("pip", "this interpreter comes without pip")
     environment = tmp_path / "environment"
     subprocess.run([own.path, "-m", "venv", environment], check=True)
     wheel = tmp_path / "tiny-1.0-py3-none-any.whl"

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import pytest
+from abilities import require
 
 pytestmark = [
     pytest.mark.requires("program"),
@@ -285,7 +286,7 @@ NUMBERS = {
 def test_calls_that_no_program_needs_are_refused_and_recorded(sandpit, policy):
     numbers = NUMBERS.get(os.uname().machine)
     if numbers is None:
-        pytest.skip("numbers of this machine's calls are not listed")
+        require("x86_64")
     done = sandpit.run(RARE, json.dumps(numbers), options=("--policy", policy))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
@@ -319,10 +320,9 @@ def test_calls_that_do_not_exist_do_not_exist(sandpit):
     assert done.stdout == "[(-1, 38)]\n", done.stderr
 
 
+@pytest.mark.requires("x86_64")  # which alone has two kinds of calls in one program
 @pytest.mark.parametrize("number", [2**31 - 1, 0x40000000])
 def test_a_number_of_another_kind_of_program_ends_the_run(sandpit, number):
-    if os.uname().machine != "x86_64":
-        pytest.skip("x86-64 alone has two kinds of calls in one program")
     assert sandpit.plain(UNKNOWN, number, number + 1).stdout == "[(-1, 38)]\n"
     options = ("--policy", "trace-only", "--quiet")
     done = sandpit.run(UNKNOWN, number, number + 1, options=options)

@@ -60,6 +60,9 @@ def lack(name: str) -> str | None:
         return None if found else "no interpreter has CPython's own tests"
     if name == "thread-descriptors":
         return _lack_thread_descriptors()
+    if name == "x86_64":
+        machine = os.uname().machine
+        return None if machine == name else f"this is {machine}"
     if name == "procfs":
         return None if os.path.isdir("/proc/self/fd") else "no /proc"
     if name == "root":
