@@ -136,12 +136,11 @@ def test_changing_path_leads_to_nothing_denied(sandpit, flips, tmp_path, way, la
     words = (flips, way, "thread", TRIES, place.granted, place.denied)
     done = sandpit.run(START, *words, options=place.policy(way, flips), timeout=1200)
     assert done.returncode == 0, done.stderr
-    yes, no, other, strange = map(int, done.stdout.split())
+    yes, no, other, strange, raced = map(int, done.stdout.split())
     if not place.brokered and way.startswith(("link", "rename")):
         no, other = no + other, 0  # the kernel says EXDEV where rights differ
     assert (strange, other) == (0, 0)
-    assert yes > 0
-    assert no > 0
+    assert yes > 0 and no > 0 and raced > 0
     assert place.untouched(what)
 
     told = sandpit.events("violation")
@@ -178,9 +177,9 @@ def test_changing_path_in_a_shared_page(sandpit, flips, tmp_path, way):
     words = (flips, way, "shared", TRIES, place.granted, place.denied)
     done = sandpit.run(START, *words, options=place.policy(way), timeout=1200)
     assert done.returncode == 0, done.stderr
-    yes, no, other, strange = map(int, done.stdout.split())
+    yes, no, other, strange, raced = map(int, done.stdout.split())
     assert (strange, other) == (0, 0)
-    assert yes > 0 and no > 0
+    assert yes > 0 and no > 0 and raced > 0
     assert place.untouched(what)
     told = sandpit.events("violation")
     assert {(e["operation"], e["target"]) for e in told} == {(op, str(place.denied))}
@@ -228,8 +227,6 @@ def test_path_that_only_the_guest_can_walk_changes_no_attribute(sandpit, flips, 
     assert place.untouched("file")
 
 
-
-
 @pytest.fixture
 def programs(tmp_path):
     """Two programs, of paths alike but for one character: one ends with 7, the other makes a
@@ -261,9 +258,9 @@ def test_changing_program_and_argument(sandpit, flips, tmp_path, programs):
     done = sandpit.run(START, *words, options=("--policy", str(policy), "--calls", "off"),
                        timeout=1200)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    yes, no, other, strange = map(int, done.stdout.split())
+    yes, no, other, strange, raced = map(int, done.stdout.split())
     assert (strange, other) == (0, 0)
-    assert yes > 0 and no > 0
+    assert yes > 0 and no > 0 and raced > 0
     assert not mark.exists()
     told = sandpit.events("violation")
     assert {e["target"] for e in told} == {str(denied)}
