@@ -1,6 +1,7 @@
 /* The life of one run, from top to bottom: sp_supervise(). */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -32,7 +33,6 @@
 #define EXCEPTION_BYTES_MAX (256u << 10)
 
 /* What an epoll event is about, where it is neither a stream nor a process. */
-static char listener_ready;
 static char guest_ready;
 static char signal_ready;
 static char control_ready;
@@ -203,11 +203,41 @@ static void on_time(struct sp_supervisor *s)
     sp_violations_tell_repeats(&s->refusals, s->writer, sp_supervisor_t(s));
 }
 
+/* Calls of the guest, when they can be taken no more. */
+static void on_call(struct sp_supervisor *s, short events)
+{
+    if ((events & POLLIN) != 0 && sp_notify(s))
+        return;
+    if ((events & POLLHUP) != 0)
+        s->listener = -1;
+}
+
+/* Waits for a call of the guest (`ret_call`: what the listener says) or for anything else
+ * (`ret_event`): how many came, at most one. The listener is not in the epoll set, which would wake
+ * this process on any processor, not on the one that the guest's thread is leaving. Where both are
+ * there, they take turns: neither keeps the other out. */
+static int await(struct sp_supervisor *s, short *ret_call, struct epoll_event *ret_event)
+{
+    struct pollfd ends[] = {{.fd = s->listener, .events = POLLIN},
+                            {.fd = s->epoll, .events = POLLIN}};
+    *ret_call = 0;
+    int n = poll(ends, 2, time_left_ms(s));
+    if (n <= 0)
+        return n;
+    s->call_was_first = ends[0].revents != 0 && !(n == 2 && s->call_was_first);
+    if (s->call_was_first) {
+        *ret_call = ends[0].revents;
+        return 1;
+    }
+    return epoll_wait(s->epoll, ret_event, 1, 0);
+}
+
 /* One event at a time: what it is about may be gone after another was dealt with. */
 static void turn(struct sp_supervisor *s)
 {
     struct epoll_event e;
-    int n = epoll_wait(s->epoll, &e, 1, time_left_ms(s));
+    short call;
+    int n = await(s, &call, &e);
     uint64_t now = sp_clock_ns();
     if (s->deadline_ns != 0 && now >= s->deadline_ns)
         sp_limits_reach(s, SP_LIMIT_WALL, now - s->is->start_ns, false);
@@ -219,13 +249,12 @@ static void turn(struct sp_supervisor *s)
         keep_up(s, now);
     if (n <= 0)
         return;
+    if (call != 0) {
+        on_call(s, call);
+        return;
+    }
     void *about = e.data.ptr;
-    if (about == &listener_ready) {
-        if ((e.events & EPOLLIN) != 0 && sp_notify(s))
-            return;
-        if ((e.events & EPOLLHUP) != 0)
-            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.listener, NULL);
-    } else if (about == &guest_ready) {
+    if (about == &guest_ready) {
         reap_program(s);
     } else if (about == &signal_ready) {
         on_signal(s);
@@ -298,8 +327,6 @@ static void deliver(struct sp_supervisor *s)
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->channel, NULL);
         } else if (n > 0 && e.data.ptr == &resolver_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->resolver.socket, NULL);
-        } else if (n > 0 && e.data.ptr == &listener_ready) {
-            epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.listener, NULL);
         } else if (n > 0 && e.data.ptr == &guest_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.pidfd, NULL);
         } else if (n > 0) {
@@ -477,10 +504,10 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     /* From here on untrusted code may run: nobody may look into this process. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     sp_relay_start(&s->relay, s->epoll);
-    if (s->guest.listener >= 0)
-        sp_listener_wake_locally(s->guest.listener);
-    if (!watch(s, s->guest.listener, &listener_ready) ||
-        !watch(s, s->guest.pidfd, &guest_ready) ||
+    s->listener = s->guest.listener;
+    if (s->listener >= 0)
+        sp_listener_wake_locally(s->listener);
+    if (!watch(s, s->guest.pidfd, &guest_ready) ||
         !watch(s, s->signal_fd, &signal_ready) ||
         !watch(s, is->control, &control_ready) ||
         !watch(s, s->channel, &channel_ready) ||
@@ -522,6 +549,7 @@ static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
                                 .observed = is->observed,
                                 .writer = is->writer,
                                 .epoll = -1,
+                                .listener = -1,
                                 .signal_fd = -1,
                                 .channel = -1};
     s->guest = (struct sp_guest){.pidfd = -1, .listener = -1};

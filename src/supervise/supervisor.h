@@ -52,7 +52,9 @@ struct sp_supervisor {
     bool grants_moved;                  /* some are */
     struct sp_violations violations;
     struct sp_violations refusals; /* under a policy that only traces */
-    int epoll;
+    int listener; /* the guest's, while calls can come; else -1 */
+    bool call_was_first;
+    int epoll; /* everything else that can come */
     int signal_fd;
     int channel; /* where there is no listener; else -1 */
     enum sp_phase phase;
