@@ -33,7 +33,7 @@ format:
 
 bench:
 	@$(SETUP) bench
-	@$(VENV) bench/startup.py --compare; first=$$?; $(VENV) bench/network.py || first=1; $(VENV) bench/calls.py --compare && exit $$first
+	@$(VENV) bench/startup.py --compare; first=$$?; $(VENV) bench/network.py || first=1; $(VENV) bench/files.py || first=1; $(VENV) bench/calls.py --compare && exit $$first
 
 sanitize:
 	@$(PYTHON) scripts/run_tests.py --sanitize

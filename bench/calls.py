@@ -136,9 +136,7 @@ def version_of(python: str) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-def check_budgets(
-    setting: Setting, means: dict[str, tuple[float, float]]
-) -> int:
+def check_budgets(setting: Setting, means: dict[str, tuple[float, float]]) -> int:
     budgets = Budgets("calls")
     versions = "3.12 on" if version_of(setting.python) >= (3, 12) else "to 3.11"
     for level in setting.levels:

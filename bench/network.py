@@ -4,22 +4,19 @@
 
 The same C program runs plain and under a policy that grants loopback: it makes sockets,
 connects them to one of its own and closes them; and sends datagrams, which it takes.
-What one costs is the CPU time of both sides with many, less that with none. Exit code 1
-when a budget is missed.
+Exit code 1 when a budget is missed.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from budgets import Budgets
-from startup import environment_of
-from timing import Command, time_in_turn
+from each_call import Way, measure
 
 PROGRAM = r"""
 #include <arpa/inet.h>
@@ -56,26 +53,8 @@ int main(int argc, char **argv)
     return 0;
 }
 """
-START = "import os, sys\nos.execv(sys.argv[1], sys.argv[1:])\n"
 POLICY = 'extends = "no-network"\n[network]\nallow = ["loopback"]\n'
-WAYS = ("connect", "send")
-
-
-def commands(python: str, folder: Path, calls: int) -> list[Command]:
-    environment = environment_of(python)
-    program = str(Path(sys.executable).parent / "sandpit")
-    script, exe = str(folder / "start.py"), str(folder / "connects")
-    run = [program, "run", "--policy", str(folder / "policy.toml"), "--python", python]
-    run += ["--quiet", "-o", str(folder / "run.sptrace")]
-    chosen = []
-    for way in WAYS:
-        for number in (0, calls):
-            words = [script, exe, way, str(number)]
-            chosen.append(Command(f"{way} {number}", [python, *words], environment))
-            chosen.append(
-                Command(f"{way} {number}, sandpit", [*run, *words], environment)
-            )
-    return chosen
+WAYS = [Way(name, POLICY, (name,)) for name in ("connect", "send")]
 
 
 def main() -> int:
@@ -85,24 +64,12 @@ def main() -> int:
     parser.add_argument("--python", default=sys.executable)
     options = parser.parse_args()
     python = os.path.abspath(options.python)
-    with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:
-        folder = Path(name)
-        (folder / "start.py").write_text(START)
-        (folder / "policy.toml").write_text(POLICY)
-        (folder / "connects.c").write_text(PROGRAM)
-        compiler = os.environ.get("CC", "cc")
-        source = folder / "connects.c"
-        subprocess.run([compiler, "-O2", "-o", folder / "connects", source], check=True)
-        series = time_in_turn(commands(python, folder, options.calls), options.rounds)
-    cpu = {one.name: one.cpu_median for one in series}
     budgets = Budgets("network")
-    for way in WAYS:
-        many = f"{way} {options.calls}"
-        plain = cpu[many] - cpu[f"{way} 0"]
-        both = cpu[f"{many}, sandpit"] - cpu[f"{way} 0, sandpit"]
-        each = 1e6 / options.calls
-        print(f"{way}: {plain * each:.1f} us of CPU plain, {both * each:.1f} us judged")
-        budgets.check(f"{way}, CPU", both / plain)
+    with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:
+        costs = measure(Path(name), PROGRAM, WAYS, calls=options.calls,
+                        rounds=options.rounds, python=python)  # fmt: skip
+    for way, cost in costs.items():
+        budgets.check(f"{way}, CPU", cost.ratio)
     return budgets.finish()
 
 

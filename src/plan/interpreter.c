@@ -10,6 +10,7 @@
 
 #include "base/scope.h"
 #include "plan/launcher.h"
+#include "sys/real_path.h"
 
 static bool runnable(const char *path)
 {
@@ -96,7 +97,7 @@ static bool is_elf(const char *path)
 static void add_folder(struct sp_interpreter *in, const char *prefix)
 {
     char real[PATH_MAX];
-    if (realpath(prefix, real) == NULL)
+    if (!sp_real_path(prefix, real))
         return;
     size_t size = strlen(real) + 1;
     for (size_t at = 0; at < in->prefixes_size; at += strlen(in->prefixes + at) + 1)
@@ -169,12 +170,12 @@ static void find_roots(struct sp_interpreter *in)
     snprintf(prefix, sizeof prefix, "%s", in->path);
     if (up_twice(prefix) && environment_home(prefix, home)) {
         add_prefix(in, prefix);
-        if (realpath(prefix, real) != NULL && strcmp(real, prefix) != 0)
+        if (sp_real_path(prefix, real) && strcmp(real, prefix) != 0)
             add_prefix(in, real);
         if (up(home))
             add_prefix(in, home);
     }
-    if (realpath(in->path, real) != NULL && up_twice(real))
+    if (sp_real_path(in->path, real) && up_twice(real))
         add_prefix(in, real);
     const char *user = getenv("HOME");
     if (user != NULL)
@@ -204,7 +205,7 @@ static void guess_version(struct sp_interpreter *in)
 {
     char real[PATH_MAX];
     in->version[0] = '\0';
-    if (realpath(in->path, real) == NULL)
+    if (!sp_real_path(in->path, real))
         return;
     const char *name = strrchr(real, '/') + 1;
     const char *at = strncmp(name, "python", 6) == 0 ? name + 6 : "";

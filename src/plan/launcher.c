@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "sys/real_path.h"
 
 #define CACHE_LINES 64
 #define ASK         "import sys; sys.stdout.write(sys.executable)"
@@ -89,7 +90,7 @@ bool sp_launcher_cache(char to[PATH_MAX])
         return false;
     char *slash = strrchr(folder, '/');
     *slash = '\0';
-    const char *parent = realpath(folder, real) != NULL ? real : folder;
+    const char *parent = sp_real_path(folder, real) ? real : folder;
     return snprintf(to, PATH_MAX, "%s/sandpit", parent) < PATH_MAX;
 }
 

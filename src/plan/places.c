@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sys/real_path.h"
+
 static const char *keep(struct sp_run_places *p, const char *text)
 {
     size_t size = strlen(text) + 1;
@@ -155,10 +157,14 @@ static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
     }
     add(p, &p->programs, in->path);
     add(p, &p->read, in->path);
-    if (realpath(in->path, real) != NULL && strcmp(real, in->path) != 0) {
+    if (sp_real_path(in->path, real) && strcmp(real, in->path) != 0) {
         add(p, &p->programs, real);
         add(p, &p->read, real);
     }
+}
+
+static void add_system(struct sp_run_places *p)
+{
     for (size_t i = 0; i < sizeof system_files / sizeof *system_files; i++)
         if (access(system_files[i], F_OK) == 0)
             add(p, &p->read, system_files[i]);
@@ -189,7 +195,7 @@ static bool follow_from(const char *path, char *to, size_t size, unsigned links)
     if (length >= sizeof head || path[0] != '/')
         return false;
     memcpy(head, path, length + 1);
-    while (realpath(head, real) == NULL) {
+    while (!sp_real_path(head, real)) {
         if (links < LINKS_MAX && through_link(head, path + strlen(head), next))
             return follow_from(next, to, size, links + 1);
         char *slash = strrchr(head, '/');
@@ -239,9 +245,13 @@ static bool canonical(void *context, const char *path, char *to, size_t size)
     const char *slash = strrchr(path, '/');
     size_t length = slash != NULL ? (size_t)(slash - path) : 0;
     if (path[0] != '/' || strncmp(path, "/proc/self", 10) == 0 ||
-        length >= sizeof p->followed[0].folder)
+        strlen(path) >= sizeof p->followed[0].folder)
         return false;
-    if (length == 0 || readlink(path, link, sizeof link) >= 0)
+    if (length == 0) {
+        const char *real = follow_folder(p, path, strlen(path));
+        return real != NULL && snprintf(to, size, "%s", real) < (int)size;
+    }
+    if (readlink(path, link, sizeof link) >= 0)
         return follow(path, to, size);
     const char *real = follow_folder(p, path, length);
     if (real == NULL)
@@ -290,13 +300,14 @@ static void find_home(char to[PATH_MAX])
             given = home[0] == '/';
             break;
         }
-    if (!given || realpath(home, to) == NULL)
+    if (!given || !sp_real_path(home, to))
         to[0] = '\0';
     if (users != NULL)
         fclose(users);
 }
 
-int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
+int sp_places_find(const struct sp_policy *written,
+                   const struct sp_interpreter *interpreter, const char *script,
                    const char *tmp, const char *agents, const char *path,
                    struct sp_run_places *ret_places, struct sp_error *reterr)
 {
@@ -309,9 +320,11 @@ int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
     if (getcwd(p->work, sizeof p->work) == NULL)
         return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
     find_home(p->home);
-    if (script == NULL || realpath(script, p->script) == NULL)
+    if (script == NULL || !sp_real_path(script, p->script))
         p->script[0] = '\0';
     add_python(p, interpreter);
+    if (sp_policy_restricts(written, SP_LIST_READ))
+        add_system(p);
     p->read.items[p->read.count] = NULL;
     p->write.items[p->write.count] = NULL;
     p->programs.items[p->programs.count] = NULL;

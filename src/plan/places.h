@@ -39,10 +39,12 @@ struct sp_run_places {
     size_t text_used;
 };
 
-/* To be called in the folder of the run. `script`: the folder of the program, NULL: none; `tmp`:
- * the run's private folder, NULL: none; `agents`: of the stub and the agents; `path`: the guest's PATH. All must outlive the result,
- * which must not be moved. */
-int sp_places_find(const struct sp_interpreter *interpreter, const char *script,
+/* What the policy, as it was `written`, can ask for. To be called in the folder of the run. `script`:
+ * the folder of the program, NULL: none; `tmp`: the run's private folder, NULL: none; `agents`: of the
+ * stub and the agents; `path`: the guest's PATH. All must outlive the result, which must not be
+ * moved. */
+int sp_places_find(const struct sp_policy *written,
+                   const struct sp_interpreter *interpreter, const char *script,
                    const char *tmp, const char *agents, const char *path,
                    struct sp_run_places *ret_places, struct sp_error *reterr)
     SP_MUST_CHECK;

@@ -15,6 +15,7 @@
 #include "plan/plan.h"
 #include "sys/landlock.h"
 #include "sys/program_file.h"
+#include "sys/real_path.h"
 
 #define WRITE_RIGHTS (SP_FS_WRITE_FILE | SP_FS_TRUNCATE)
 #define CHANGE_RIGHTS                                                                  \
@@ -129,10 +130,9 @@ static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *p
 {
     /* A right is granted on an object: what is made later has none. */
     struct stat st;
-    if (stat(path, &st) != 0)
-        return 0;
     size_t size = strlen(path) + 1;
-    if (settled(list, path) || size > sizeof plan->text - plan->text_used)
+    if (settled(list, path) || size > sizeof plan->text - plan->text_used ||
+        stat(path, &st) != 0)
         return 0;
     char *text = plan->text + plan->text_used;
     memcpy(text, path, size);
@@ -175,6 +175,18 @@ static int grant_read(struct sp_plan *plan, const char *path, struct sp_error *r
     return grant(plan, &plan->readable, path, READ_RIGHTS, reterr);
 }
 
+static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
+                         struct sp_error *reterr);
+
+/* A folder of which some is denied, as well as its entries go. */
+static int grant_readable(struct sp_plan *plan, const char *path,
+                          struct sp_error *reterr)
+{
+    if (sp_policy_cover(plan->policy, SP_LIST_READ, path) == SP_COVER_MIXED)
+        return grant_entries(plan, path, 1, reterr);
+    return grant_read(plan, path, reterr);
+}
+
 /* Every folder and file that an allow rule names as it is. */
 static int grant_rules(struct sp_plan *plan, enum sp_list list,
                        int (*each)(struct sp_plan *plan, const char *path,
@@ -209,7 +221,7 @@ static int grant_writes(struct sp_plan *plan, const struct sp_places *places,
         temporary = "/tmp";
     int code = grant_change(plan, places->work, reterr);
     if (code == 0)
-        code = realpath(temporary, real) != NULL ? grant_change(plan, real, reterr) : 0;
+        code = sp_real_path(temporary, real) ? grant_change(plan, real, reterr) : 0;
     if (code == 0)
         code = grant_rules(plan, SP_LIST_WRITE, grant_change, reterr);
     /* Others' shared memory lies there too: where changes are judged, each name is. */
@@ -267,12 +279,12 @@ static int grant_program(struct sp_plan *plan, const char *path,
     struct stat st;
     sp_auto_fd fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-        realpath(path, real) == NULL ||
+        !sp_real_path(path, real) ||
         sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_DENY)
         return 0;
     sp_program_file_read(fd, &file);
     int code = grant(plan, &plan->readable, real, SP_FS_READ_FILE, reterr);
-    if (code == 0 && file.by[0] == '/' && realpath(file.by, real) != NULL &&
+    if (code == 0 && file.by[0] == '/' && sp_real_path(file.by, real) &&
         sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_ALLOW)
         code = grant(plan, &plan->readable, real, SP_FS_READ_FILE, reterr);
     return code;
@@ -297,7 +309,7 @@ static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
     if (code == 0)
         code = grant_programs(plan, places, reterr);
     if (code == 0)
-        code = grant_rules(plan, SP_LIST_READ, grant_read, reterr);
+        code = grant_rules(plan, SP_LIST_READ, grant_readable, reterr);
     if (code == 0)
         code = grant_rules(plan, SP_LIST_WRITE, grant_read, reterr);
     if (code != 0 || plan->policy->lists[SP_LIST_READ].allow_given != 0)

@@ -11,6 +11,7 @@
 #include "policy/pattern.h"
 #include "sys/landlock.h"
 #include "sys/program_file.h"
+#include "sys/real_path.h"
 
 #define CHAIN_MAX                                                                      \
     5 /* a script's interpreter may be a script: as many as the kernel follows */
@@ -98,7 +99,7 @@ static bool grant_kept(struct granting *g, const char *path, bool other)
 {
     struct sp_programs *p = g->programs;
     char real[PATH_MAX];
-    if (g->code != 0 || realpath(path, real) == NULL || known(g, real))
+    if (g->code != 0 || !sp_real_path(path, real) || known(g, real))
         return false;
     size_t size = strlen(real) + 1;
     if (p->others_count == SP_EXECUTABLES_MAX || size > sizeof p->text - p->text_used) {
@@ -131,13 +132,15 @@ static void grant_chain(struct granting *g, const char *path)
         sp_program_file_read(fd, &file);
         if (file.by[0] != '/')
             return;
-        grant_kept(g, file.by, true);
+        bool fresh = grant_kept(g, file.by, true);
         const char *base = strrchr(file.by, '/') + 1;
         bool env =
             file.kind == SP_PROGRAM_TEXT && strcmp(base, "env") == 0 &&
             g->places->program(g->places->context, file.argument, named, sizeof named);
         if (env && grant_kept(g, named, true))
             grant_chain(g, file.by);
+        else if (!fresh && !env)
+            return; /* it went this way before */
         snprintf(next, sizeof next, "%s", env ? named : file.by);
     }
 }
@@ -154,7 +157,7 @@ static void grant_folder_of(struct granting *g, const char *path)
     if (strcmp(folder, g->folder) == 0)
         return;
     memcpy(g->folder, folder, sizeof folder);
-    while (realpath(folder, real) == NULL && strcmp(folder, "/") != 0) {
+    while (!sp_real_path(folder, real) && strcmp(folder, "/") != 0) {
         char *end = strrchr(folder, '/');
         end[end == folder] = '\0';
     }

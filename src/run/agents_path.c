@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sys/real_path.h"
+
 /* The folder as seen from the program's own, for the interpreter that it was built with:
  * "../lib/python3.11/site-packages". */
 #ifndef SP_PACKAGES_FROM_PROGRAM
@@ -27,7 +29,7 @@ static bool is_folder(const char *path)
 static bool take(const char *path, char *ret_path, size_t size)
 {
     char real[PATH_MAX];
-    if (!is_folder(path) || realpath(path, real) == NULL || strlen(real) >= size)
+    if (!is_folder(path) || !sp_real_path(path, real) || strlen(real) >= size)
         return false;
     memcpy(ret_path, real, strlen(real) + 1);
     return true;

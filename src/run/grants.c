@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "policy/pattern.h"
+#include "sys/real_path.h"
 
 /* In the order of enum sp_list; NULL: nothing that can be granted by name. */
 static const struct {
@@ -50,7 +51,7 @@ static bool step(char *path, const char *part, size_t size)
     if (size == 0 || (size == 1 && part[0] == '.'))
         return true;
     if (size == 2 && part[0] == '.' && part[1] == '.') {
-        if (length > 0 && realpath(path, real) != NULL)
+        if (length > 0 && sp_real_path(path, real))
             memcpy(path, real, strlen(real) + 1);
         char *slash = strrchr(path, '/');
         if (slash != NULL)

@@ -21,7 +21,7 @@ int sp_policy_here_make(const struct sp_policy *written, const char *python,
     if (code == 0)
         code = sp_agents_path(agents, sizeof agents, reterr);
     if (code == 0)
-        code = sp_places_find(&here->interpreter, script,
+        code = sp_places_find(written, &here->interpreter, script,
                               here->has_tmp ? SP_TMP_HERE : NULL, agents,
                               getenv("PATH"), &here->places, reterr);
     if (code == 0)

@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "sys/erase.h"
+#include "sys/real_path.h"
 
 #define FOLDER (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
@@ -56,7 +57,7 @@ int sp_private_folder_make(struct sp_private_folder *folder, struct sp_error *re
                                  "cannot make a private folder in '%.200s'", base);
         folder->fd = open_locked(name);
     }
-    if (folder->fd >= 0 && realpath(name, folder->path) != NULL)
+    if (folder->fd >= 0 && sp_real_path(name, folder->path))
         return 0;
     (void)sp_fail_errno(reterr, SP_E_HOST, "cannot use the private folder '%.200s'",
                         name);

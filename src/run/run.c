@@ -23,6 +23,7 @@
 #include "run/private_folder.h"
 #include "run/start_record.h"
 #include "sys/privileges.h"
+#include "sys/real_path.h"
 #include "trace/writer.h"
 
 /* From 124 on, exit codes say that a limit or the caller ended the run. */
@@ -159,7 +160,7 @@ static bool program_folder(const struct sp_run_request *rq, char to[PATH_MAX])
             snprintf(to, PATH_MAX, "%.*s.py", (int)strcspn(rq->value, "."), rq->value);
         return stat(to, &st) == 0;
     }
-    if (rq->kind != SP_PROGRAM_SCRIPT || realpath(rq->value, to) == NULL ||
+    if (rq->kind != SP_PROGRAM_SCRIPT || !sp_real_path(rq->value, to) ||
         stat(to, &st) != 0)
         return false;
     char *slash = S_ISDIR(st.st_mode) ? NULL : strrchr(to, '/');
@@ -187,7 +188,7 @@ static int bind_policy(struct sp_run *run, const char *agents, struct sp_error *
     if (sp_places_want_tmp(run->written))
         code = sp_private_folder_make(&run->tmp, reterr);
     if (code == 0)
-        code = sp_places_find(&run->interpreter, has_folder ? script : NULL,
+        code = sp_places_find(run->written, &run->interpreter, has_folder ? script : NULL,
                               run->tmp.path[0] != '\0' ? run->tmp.path : NULL, agents,
                               variable(rq->environment, "PATH"), &run->places, reterr);
     if (code == 0)
@@ -268,7 +269,7 @@ static void find_own(struct sp_run *run, const char *agents)
         snprintf(slash + 1, (size_t)(beside + PATH_MAX - slash - 1), "sandpit-trace");
         run->own[run->own_count++] = beside;
     }
-    if (realpath(agents, text + 2 * PATH_MAX) != NULL)
+    if (sp_real_path(agents, text + 2 * PATH_MAX))
         run->own[run->own_count++] = text + 2 * PATH_MAX;
     if (sp_launcher_cache(text + 3 * PATH_MAX))
         run->own[run->own_count++] = text + 3 * PATH_MAX;

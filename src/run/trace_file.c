@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "sys/real_path.h"
 
 static const char *const other_places[] = {"/var/tmp", "/dev/shm", "/tmp"};
 #define PLACES (sizeof other_places / sizeof *other_places)
@@ -30,7 +31,7 @@ static int open_folder(const char *path, struct sp_trace_file *file,
         return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
                              path);
     char real[PATH_MAX];
-    if (realpath(folder, real) == NULL)
+    if (!sp_real_path(folder, real))
         return sp_fail_errno(reterr, SP_E_TRACE, "cannot write the trace '%.200s'",
                              path);
     if (snprintf(file->path, sizeof file->path, "%s%s%s", real,

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/scope.h"
+#include "supervise/fs_judge.h"
 #include "supervise/program.h"
 #include "supervise/record.h"
 #include "supervise/shrugged.h"
@@ -179,6 +180,46 @@ static struct sp_answer deny_unknown(struct sp_act_call *call,
     return deny_program(call, path, argv, path->text, &verdict);
 }
 
+/* Whether the kernel, which reads a program itself, may under the guest's domain. It may not where
+ * something beside the file is denied: no domain tells them apart. */
+static bool kernel_reads(const struct sp_supervisor *s, const char *path)
+{
+    bool bound =
+        s->is->writes_guarded && s->is->reads_judged && s->observed == NULL;
+    return !bound || strncmp(path, "/memfd:", 7) == 0 ||
+           sp_fs_kernel_decides(s, SP_LIST_READ, path);
+}
+
+static struct sp_verdict judge_reading(struct sp_act_call *call, const char *path)
+{
+    struct sp_verdict v = sp_fs_verdict(call, SP_LIST_READ, path);
+    if (v.action == SP_DENY || kernel_reads(call->s, path))
+        return v;
+    v.action = SP_DENY;
+    v.by_rule = true;
+    v.list = SP_LIST_PROCESS; /* which is where it can be allowed */
+    snprintf(v.rule, sizeof v.rule, "fs.deny_read, for what lies beside it");
+    return v;
+}
+
+/* By the lists of programs, and by those of reading: a program is read to be started. */
+static struct sp_verdict judge(struct sp_act_call *call,
+                               const struct sp_program *program,
+                               const char **ret_target)
+{
+    struct sp_verdict v = {.action = SP_ALLOW};
+    if (sp_policy_restricts(call->s->policy, SP_LIST_PROCESS))
+        v = sp_program_judge(call, program, ret_target);
+    if (v.action == SP_DENY || !call->s->is->reads_judged || !program->named)
+        return v;
+    *ret_target = program->path;
+    v = judge_reading(call, program->path);
+    if (v.action == SP_DENY || !program->script)
+        return v;
+    *ret_target = program->image;
+    return judge_reading(call, program->image);
+}
+
 struct sp_answer sp_act_exec(struct sp_act_call *call)
 {
     struct sp_supervisor *s = call->s;
@@ -196,13 +237,14 @@ struct sp_answer sp_act_exec(struct sp_act_call *call)
                               sp_act_arg(call, at ? 1 : 0), SP_LAST_FOLLOWED, &path);
     if (result != 0)
         return sp_act_unreadable(call, -result);
-    bool judged = sp_policy_restricts(s->policy, SP_LIST_PROCESS);
-    if (judged) {
-        const char *target;
+    bool restricted = sp_policy_restricts(s->policy, SP_LIST_PROCESS);
+    if (restricted || s->is->reads_judged)
         result = sp_program_find(call, &path, &program);
-        if (result != 0)
-            return deny_unknown(call, &path, argv, -result);
-        struct sp_verdict verdict = sp_program_judge(call, &program, &target);
+    if (restricted && result != 0)
+        return deny_unknown(call, &path, argv, -result);
+    if (result == 0 && (restricted || s->is->reads_judged)) {
+        const char *target;
+        struct sp_verdict verdict = judge(call, &program, &target);
         if (verdict.action == SP_DENY)
             return deny_program(call, &path, argv, target, &verdict);
     }
@@ -210,7 +252,7 @@ struct sp_answer sp_act_exec(struct sp_act_call *call)
     if (!found && errno == EACCES && access(path.text, X_OK) == 0)
         return deny_unreadable(call, path.text);
     /* One that is not there may be by the time that the kernel looks. */
-    note_pending(call, path.text, argv, found, judged ? &program : NULL);
+    note_pending(call, path.text, argv, found, restricted ? &program : NULL);
     return SP_CONTINUE;
 }
 

@@ -544,14 +544,12 @@ static void set_alarm(uint64_t deadline_ns)
 
 static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
 {
-    *s = (struct sp_supervisor){.is = is,
-                                .policy = is->policy,
-                                .observed = is->observed,
-                                .writer = is->writer,
-                                .epoll = -1,
-                                .listener = -1,
-                                .signal_fd = -1,
-                                .channel = -1};
+    /* It is all zeros: one a process. To write them would make its pages our own. */
+    s->is = is;
+    s->policy = is->policy;
+    s->observed = is->observed;
+    s->writer = is->writer;
+    s->epoll = s->listener = s->signal_fd = s->channel = -1;
     s->guest = (struct sp_guest){.pidfd = -1, .listener = -1};
     for (int i = 0; i < 3; i++)
         s->relay.guest[i] = -1;

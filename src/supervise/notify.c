@@ -221,7 +221,7 @@ void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer ans
 }
 
 /* The program must begin with its agent reporting in. */
-static bool out_of_turn(struct sp_supervisor *s, const struct sp_act_call *call)
+static bool out_of_turn(struct sp_supervisor *s, struct sp_act_call *call)
 {
     if (s->phase != SP_PHASE_LOADING || sp_open_of_loader(call) ||
         sp_is_code_call(call->n->data.nr))

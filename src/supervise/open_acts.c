@@ -195,7 +195,11 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
     bool changes = creates || (open.flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool follow = (open.flags & O_NOFOLLOW) == 0 &&
                   (open.flags & (O_CREAT | O_EXCL)) != (O_CREAT | O_EXCL);
-    int result = open.path == 0
+    int result = 0;
+    if (call->opens != NULL && follow)
+        path = *call->opens;
+    else
+        result = open.path == 0
                      ? -EFAULT
                      : sp_path_read(call, open.dirfd, open.path,
                                     follow ? SP_LAST_FOLLOWED : SP_LAST_KEPT, &path);
@@ -225,17 +229,20 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
     return answer;
 }
 
-bool sp_open_of_loader(const struct sp_act_call *call)
+bool sp_open_of_loader(struct sp_act_call *call)
 {
     static const char *const folders[] = {"/etc/", "/proc/", "/sys/", "/dev/",
                                           "/usr/lib/locale/"};
-    struct sp_path path;
+    static struct sp_path path;
     if (!notified_open(call->n->data.nr))
         return false;
     struct open_call open = decode(call);
-    if ((open.flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0 ||
+    if ((open.flags & (O_ACCMODE | O_CREAT | O_TRUNC)) != 0)
+        return false;
+    if (call->opens == NULL &&
         sp_path_read(call, open.dirfd, open.path, SP_LAST_FOLLOWED, &path) != 0)
         return false;
+    call->opens = &path;
     const char *name = strrchr(path.text, '/');
     if (name != NULL && strstr(name, ".so") != NULL)
         return true;

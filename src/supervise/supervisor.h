@@ -86,7 +86,8 @@ struct sp_act_call {
     struct sp_process *process;
     const char
         *asked;     /* the path that it names, as it was written; NULL: none, or two */
-    const char *op; /* what events call it; NULL: not told apart */
+    const struct sp_path *opens; /* what it opens, where that was read already */
+    const char *op;              /* what events call it; NULL: not told apart */
     bool denied;    /* a denial of it was recorded: that is its event */
     const char *sentence; /* which says so; valid until the next one */
     bool again;           /* the same attempt as the call before: its sentence stays */
@@ -165,7 +166,7 @@ static inline bool sp_is_code_call(int nr)
 struct sp_answer sp_act_open(struct sp_act_call *call); /* open_acts.c */
 /* Whether the call opens, to read, what a program loader does before the program's first own
  * instruction. */
-bool sp_open_of_loader(const struct sp_act_call *call);
+bool sp_open_of_loader(struct sp_act_call *call);
 struct sp_answer sp_act_path(struct sp_act_call *call);   /* path_acts.c */
 struct sp_answer sp_act_socket(struct sp_act_call *call); /* network_acts.c */
 struct sp_answer sp_act_socketpair(struct sp_act_call *call);

@@ -615,3 +615,57 @@ def test_many_rules_are_granted_by_their_folders(sandpit, policy, tmp_path):
         "PermissionError",
     ], done
     assert [one[1] for one in denied(sandpit)] == [canonical(folder / "not")]
+
+
+# ---- what is read to be started ------------------------------------------------------------
+
+START_TOOL = """
+import subprocess, sys
+print(subprocess.run([sys.argv[1]]).returncode)
+"""
+
+
+@pytest.fixture
+def tool(tmp_path):
+    """A program of our own, in a folder with one more file."""
+    folder = tmp_path / "tools"
+    folder.mkdir()
+    shutil.copy(shutil.which("true"), folder / "tool")
+    (folder / "secret").write_text("secret")
+    return folder / "tool"
+
+
+def test_program_that_may_not_be_read_is_denied(sandpit, policy, tool):
+    assert sandpit.plain(START_TOOL, tool).stdout == "0\n"
+    options = policy(f'[fs]\ndeny_read = ["{tool}"]\n')
+    done = sandpit.run(START_TOOL, tool, options=options)
+    assert f"exec {tool} is denied by policy" in done.stderr
+    assert f'(rule fs.deny_read "{tool}", ' in done.stderr
+    assert denied(sandpit) == [("exec", str(tool), 3)]
+
+
+def test_program_beside_what_is_denied_says_what_would_allow_it(sandpit, policy, tool):
+    """A glob may mean anything below: the kernel, which reads a program itself, is granted
+    nothing there."""
+    options = policy('[fs]\ndeny_read = ["**/secret"]\n')
+    done = sandpit.run(START_TOOL, tool, options=options)
+    assert f"--allow-run {tool} would allow it" in done.stderr
+    assert denied(sandpit) == [("exec", str(tool), 3)]
+    options += ("--allow-run", str(tool))
+    done = sandpit.run(START_TOOL, tool, options=options)
+    assert done.stdout == "0\n", done.stderr
+    assert denied(sandpit) == []
+
+
+def test_programs_in_an_allowed_folder_start_where_something_in_it_is_denied(
+    sandpit, policy, tool
+):
+    options = policy(
+        f'[fs]\nallow_read = ["{{python}}", "{tool.parent}", "{tool.parent.parent}/*.py"]\n'
+        f'deny_read = ["{tool.parent}/secret"]\n'
+    )
+    done = sandpit.run(START_TOOL, tool, options=options)
+    assert done.stdout == "0\n", done.stderr
+    assert denied(sandpit) == []
+    done = sandpit.run(f'open("{tool.parent}/secret")', options=options)
+    assert "PermissionError" in done.stderr

@@ -1,0 +1,78 @@
+"""What one system call costs under a policy: the CPU time of both sides of a C program
+that makes many, less that of the same program making none.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from startup import environment_of
+from timing import Command, time_in_turn
+
+START = "import os, sys\nos.execv(sys.argv[1], sys.argv[1:])\n"
+
+
+@dataclass(frozen=True)
+class Way:
+    """One kind of call: its name, the policy in TOML, and what the program is told
+    before how often to do it."""
+
+    name: str
+    policy: str
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of CPU time of one call."""
+
+    plain: float
+    judged: float
+
+    @property
+    def ratio(self) -> float:
+        return self.judged / self.plain
+
+
+def build(folder: Path, source: str) -> str:
+    (folder / "start.py").write_text(START)
+    (folder / "program.c").write_text(source)
+    compiler = os.environ.get("CC", "cc")
+    words = [compiler, "-O2", "-o", folder / "program", folder / "program.c"]
+    subprocess.run(words, check=True)
+    return str(folder / "program")
+
+
+def measure(
+    folder: Path, source: str, ways: list[Way], *, calls: int, rounds: int, python: str
+) -> dict[str, Cost]:
+    """The cost of each way, medians over the rounds."""
+    environment = environment_of(python)
+    sandpit = str(Path(sys.executable).parent / "sandpit")
+    program, script = build(folder, source), str(folder / "start.py")
+    commands = []
+    for way in ways:
+        policy = folder / f"{way.name}.toml"
+        policy.write_text(way.policy)
+        run = [sandpit, "run", "--policy", str(policy), "--python", python]
+        run += ["--quiet", "-o", str(folder / "run.sptrace")]
+        for number in (0, calls):
+            words = [script, program, *way.words, str(number)]
+            name = f"{way.name} {number}"
+            commands.append(Command(name, [python, *words], environment))
+            commands.append(Command(f"{name}, sandpit", [*run, *words], environment))
+    cpu = {one.name: one.cpu_median for one in time_in_turn(commands, rounds)}
+    costs = {}
+    for way in ways:
+        many, none = f"{way.name} {calls}", f"{way.name} 0"
+        plain = (cpu[many] - cpu[none]) / calls
+        judged = (cpu[f"{many}, sandpit"] - cpu[f"{none}, sandpit"]) / calls
+        costs[way.name] = Cost(plain, judged)
+        print(
+            f"{way.name}: {plain * 1e6:.1f} us of CPU plain, {judged * 1e6:.1f} judged"
+        )
+    return costs
