@@ -42,9 +42,10 @@ def build(folder: Path, source: str) -> str:
     (folder / "start.py").write_text(START)
     (folder / "program.c").write_text(source)
     compiler = os.environ.get("CC", "cc")
-    words = [compiler, "-O2", "-o", folder / "program", folder / "program.c"]
+    program = str(folder / "program")
+    words = [compiler, "-O2", "-o", program, str(folder / "program.c")]
     subprocess.run(words, check=True)
-    return str(folder / "program")
+    return program
 
 
 def measure(

@@ -35,8 +35,10 @@ int sp_size_parse(const char *text, uint64_t *ret_bytes, struct sp_error *reterr
     if (bytes < 1)
         return sp_fail(reterr, SP_E_USAGE, "'%s' is nothing: a size is at least 1 byte",
                        text);
-    *ret_bytes = point == NULL && scale == 1 ? strtoull(text, NULL, 10)
-                                             : (uint64_t)(bytes + 0.5);
+    uint64_t whole = (uint64_t)bytes;
+    *ret_bytes = point == NULL && scale == 1
+                     ? strtoull(text, NULL, 10)
+                     : whole + (bytes - (double)whole >= 0.5 ? 1 : 0);
     return 0;
 }
 

@@ -11,15 +11,15 @@ static const char sp_grants_help[] =
     "likewise";
 
 #define SP_GRANT_OPTION(option, what, at, list, action, said, is_deny, is_path)        \
-    {.name = option,                                                                   \
+    {.name = (option),                                                                 \
      .type = SP_OPTION_MARKED,                                                         \
-     .argument = what,                                                                 \
-     .offset = at,                                                                     \
+     .argument = (what),                                                               \
+     .offset = (at),                                                                   \
      .mark = 2 * (list) + (action),                                                    \
-     .help = said,                                                                     \
+     .help = (said),                                                                   \
      .group = (is_deny) ? NULL : sp_grants_help,                                       \
-     .unlisted = is_deny,                                                              \
-     .paths = is_path}
+     .unlisted = (is_deny),                                                            \
+     .paths = (is_path)}
 #define SP_ALLOW_OPTION(name, what, at, list, said, path)                              \
     SP_GRANT_OPTION("allow-" name, what, at, list, SP_ALLOW, said, false, path)
 #define SP_DENY_OPTION(name, what, at, list, said, path)                               \

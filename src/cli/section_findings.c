@@ -96,8 +96,9 @@ static void find_enforcers(struct sp_section_findings *findings)
     for (int i = 0; i < SP_SECTION_COUNT; i++) {
         json_t *layers = json_object_get(object, names[i]);
         char *text = layers != NULL ? json_dumps(layers, JSON_COMPACT) : NULL;
-        if (text != NULL && strlen(text) < sizeof findings->all[i].enforced_by)
-            strcpy(findings->all[i].enforced_by, text);
+        size_t size = text != NULL ? strlen(text) + 1 : 0;
+        if (size > 0 && size <= sizeof findings->all[i].enforced_by)
+            memcpy(findings->all[i].enforced_by, text, size);
         free(text);
     }
     json_decref(object);

@@ -143,7 +143,8 @@ struct sp_verdict sp_policy_host(const struct sp_policy *p, const char *host)
             continue;
         struct sp_best one = best_on_port(p, host, rule->port);
         bool denied = sp_judge_best(p, SP_LIST_NETWORK, &best).action == SP_DENY;
-        if (one.rule->action == SP_ALLOW && (denied || one.fit > best.fit))
+        if (one.rule != NULL && one.rule->action == SP_ALLOW &&
+            (denied || one.fit > best.fit))
             best = one;
     }
     return sp_judge_best(p, SP_LIST_NETWORK, &best);

@@ -262,8 +262,8 @@ static int measure(const struct sp_policy_key *key, const struct sp_node *node,
 static void read_limit(struct reading *r, const struct sp_policy_key *key,
                        const struct sp_node *node)
 {
-    struct sp_error error;
-    uint64_t value;
+    struct sp_error error = {0};
+    uint64_t value = 0;
     const struct sp_place_in_text where = place(r, node);
     if (node->type == SP_NODE_TEXT &&
         !is_type(r, key->name, node, SP_NODE_TEXT, "a text"))

@@ -41,9 +41,9 @@ static bool is_named(const char *variable, const char *name)
 
 static const char *find(const struct sp_environment *e, const char *name)
 {
-    for (size_t i = 0; i < e->count; i++)
-        if (is_named(e->variables[i], name))
-            return e->variables[i] + strlen(name) + 1;
+    for (char **at = e->variables; *at != NULL; at++)
+        if (is_named(*at, name))
+            return *at + strlen(name) + 1;
     return NULL;
 }
 
@@ -176,9 +176,10 @@ int sp_environment_build(const struct sp_environment_source *source,
                          struct sp_error *reterr)
 {
     struct sp_environment *e = ret_environment;
+    struct sp_buffer names;
     size_t count = 0;
-    *e = (struct sp_environment){0};
-    sp_buffer_init(&e->names, SP_WITHHELD_BYTES_MAX);
+    sp_buffer_init(&names, SP_WITHHELD_BYTES_MAX);
+    *e = (struct sp_environment){.names = names};
     while (source->variables[count] != NULL)
         count++;
     e->variables = calloc(count + SP_ENVIRONMENT_OWN + 1, sizeof *e->variables);

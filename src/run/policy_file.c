@@ -190,7 +190,7 @@ static int load_file(struct sp_policy_loader *loader, const char *path,
                      struct sp_model *ret_model, struct sp_error *reterr)
 {
     sp_auto_buffer text;
-    struct stat st;
+    struct stat st = {0};
     sp_buffer_init(&text, FILE_BYTES_MAX);
     int code = read_file(path, &text, &st, reterr);
     if (code != 0)

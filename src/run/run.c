@@ -188,9 +188,10 @@ static int bind_policy(struct sp_run *run, const char *agents, struct sp_error *
     if (sp_places_want_tmp(run->written))
         code = sp_private_folder_make(&run->tmp, reterr);
     if (code == 0)
-        code = sp_places_find(run->written, &run->interpreter, has_folder ? script : NULL,
-                              run->tmp.path[0] != '\0' ? run->tmp.path : NULL, agents,
-                              variable(rq->environment, "PATH"), &run->places, reterr);
+        code =
+            sp_places_find(run->written, &run->interpreter, has_folder ? script : NULL,
+                           run->tmp.path[0] != '\0' ? run->tmp.path : NULL, agents,
+                           variable(rq->environment, "PATH"), &run->places, reterr);
     if (code == 0)
         code = sp_policy_bind(run->written, &run->places.places, &run->policy, reterr);
     if (code == 0 && sp_policy_observes(run->policy))

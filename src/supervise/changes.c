@@ -149,6 +149,8 @@ static int plain_error(const struct sp_change *change)
 {
     const struct sp_path *path = change->path;
     const struct sp_path *to = change->to;
+    SP_BUG_ON(to == NULL &&
+              (change->kind == SP_CHANGE_RENAME || change->kind == SP_CHANGE_LINK));
     if (change->kind <= SP_CHANGE_SYMLINK)
         return making_error(path, change->kind == SP_CHANGE_MKDIR);
     if (change->kind == SP_CHANGE_RENAME)

@@ -184,8 +184,7 @@ static struct sp_answer deny_unknown(struct sp_act_call *call,
  * something beside the file is denied: no domain tells them apart. */
 static bool kernel_reads(const struct sp_supervisor *s, const char *path)
 {
-    bool bound =
-        s->is->writes_guarded && s->is->reads_judged && s->observed == NULL;
+    bool bound = s->is->writes_guarded && s->is->reads_judged && s->observed == NULL;
     return !bound || strncmp(path, "/memfd:", 7) == 0 ||
            sp_fs_kernel_decides(s, SP_LIST_READ, path);
 }

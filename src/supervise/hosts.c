@@ -36,14 +36,15 @@ void sp_hosts_add(struct sp_hosts *hosts, const char *name, const uint8_t addres
 {
     if (hosts->items == NULL)
         hosts->items = calloc(SP_HOSTS_MAX, sizeof *hosts->items);
-    if (hosts->items == NULL || strlen(name) >= SP_HOST_BYTES)
+    size_t size = strlen(name) + 1;
+    if (hosts->items == NULL || size > SP_HOST_BYTES)
         return;
     for (unsigned i = 0; i < hosts->count; i++)
         if (is(&hosts->items[i], name, address))
             return;
     struct sp_host_entry *item = &hosts->items[hosts->next];
     memcpy(item->address, address, 16);
-    strcpy(item->name, name);
+    memcpy(item->name, name, size);
     hosts->next = (hosts->next + 1) % SP_HOSTS_MAX;
     if (hosts->count < SP_HOSTS_MAX)
         hosts->count++;

@@ -216,7 +216,8 @@ static void on_call(struct sp_supervisor *s, short events)
  * (`ret_event`): how many came, at most one. The listener is not in the epoll set, which would wake
  * this process on any processor, not on the one that the guest's thread is leaving. Where both are
  * there, they take turns: neither keeps the other out. */
-static int await(struct sp_supervisor *s, short *ret_call, struct epoll_event *ret_event)
+static int await(struct sp_supervisor *s, short *ret_call,
+                 struct epoll_event *ret_event)
 {
     struct pollfd ends[] = {{.fd = s->listener, .events = POLLIN},
                             {.fd = s->epoll, .events = POLLIN}};

@@ -160,7 +160,7 @@ static int read_control(pid_t tid, int domain, uint64_t from, size_t size,
         return 0;
     if (size > sizeof raw)
         return -ENOBUFS;
-    message->control = calloc(1, sizeof raw);
+    message->control = calloc(1, SP_OUTGOING_CONTROL_MAX);
     if (message->control == NULL)
         return -ENOMEM;
     if (sp_guest_read(tid, from, &raw, size) != 0)

@@ -53,7 +53,7 @@ struct sp_denial {
 
 /* Writes a denial as a violation, or as what was refused under a policy that only traces.
  * call->sentence is what it says. */
-void sp_record_denial(struct sp_act_call *call, const struct sp_denial *denial,
+void sp_record_denial(struct sp_act_call *call, const struct sp_denial *given,
                       const struct sp_place *place);
 
 /* Whether the policy ends the run at a violation and has not yet; and that it does, at this one. */

@@ -15,8 +15,8 @@
 #include "supervise/parked.h"
 #include "supervise/processes.h"
 #include "supervise/relay.h"
-#include "supervise/shared_memory.h"
 #include "supervise/resolver.h"
+#include "supervise/shared_memory.h"
 #include "supervise/sockets.h"
 #include "supervise/supervise.h"
 #include "supervise/violations.h"
@@ -52,7 +52,7 @@ struct sp_supervisor {
     bool grants_moved;                  /* some are */
     struct sp_violations violations;
     struct sp_violations refusals; /* under a policy that only traces */
-    int listener; /* the guest's, while calls can come; else -1 */
+    int listener;                  /* the guest's, while calls can come; else -1 */
     bool call_was_first;
     int epoll; /* everything else that can come */
     int signal_fd;
@@ -84,15 +84,14 @@ struct sp_act_call {
     struct sp_supervisor *s;
     const struct seccomp_notif *n;
     struct sp_process *process;
-    const char
-        *asked;     /* the path that it names, as it was written; NULL: none, or two */
+    const char *asked; /* the path that it names, as written; NULL: none, or two */
     const struct sp_path *opens; /* what it opens, where that was read already */
     const char *op;              /* what events call it; NULL: not told apart */
-    bool denied;    /* a denial of it was recorded: that is its event */
-    const char *sentence; /* which says so; valid until the next one */
-    bool again;           /* the same attempt as the call before: its sentence stays */
-    bool observing;       /* decided by the policy that is only observed */
-    bool observed;        /* which denied it */
+    bool denied;                 /* a denial of it was recorded: that is its event */
+    const char *sentence;        /* which says so; valid until the next one */
+    bool again;     /* the same attempt as the call before: its sentence stays */
+    bool observing; /* decided by the policy that is only observed */
+    bool observed;  /* which denied it */
 };
 
 enum sp_answer_kind {

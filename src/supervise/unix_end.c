@@ -39,8 +39,8 @@ static int find_abstract(struct sp_act_call *call, int fd, const struct sp_addre
 static int find_path(struct sp_act_call *call, const struct sp_address *a,
                      struct sp_unix_end *end)
 {
-    char name[40];
-    char path[PATH_MAX];
+    char link[40];
+    char node[PATH_MAX];
     sp_auto_fd object = sp_guest_open_path((pid_t)call->n->pid, AT_FDCWD, a->text, 0);
     if (object < 0)
         return object;
@@ -49,10 +49,10 @@ static int find_path(struct sp_act_call *call, const struct sp_address *a,
         return -ECONNREFUSED;
     if (whose < 0)
         return whose;
-    snprintf(name, sizeof name, "/proc/self/fd/%d", object);
-    ssize_t n = readlink(name, path, sizeof path - 1);
-    path[n > 0 ? n : 0] = '\0';
-    int result = whose == SP_WHOSE_OWN ? 0 : judge(call, path, end);
+    snprintf(link, sizeof link, "/proc/self/fd/%d", object);
+    ssize_t n = readlink(link, node, sizeof node - 1);
+    node[n > 0 ? n : 0] = '\0';
+    int result = whose == SP_WHOSE_OWN ? 0 : judge(call, node, end);
     if (result == 0)
         end->object = sp_steal_fd(&object);
     return result;
