@@ -175,18 +175,6 @@ static int grant_read(struct sp_plan *plan, const char *path, struct sp_error *r
     return grant(plan, &plan->readable, path, READ_RIGHTS, reterr);
 }
 
-static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
-                         struct sp_error *reterr);
-
-/* A folder of which some is denied, as well as its entries go. */
-static int grant_readable(struct sp_plan *plan, const char *path,
-                          struct sp_error *reterr)
-{
-    if (sp_policy_cover(plan->policy, SP_LIST_READ, path) == SP_COVER_MIXED)
-        return grant_entries(plan, path, 1, reterr);
-    return grant_read(plan, path, reterr);
-}
-
 /* Every folder and file that an allow rule names as it is. */
 static int grant_rules(struct sp_plan *plan, enum sp_list list,
                        int (*each)(struct sp_plan *plan, const char *path,
@@ -261,6 +249,14 @@ static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
     return code;
 }
 
+/* Of a folder of which some is denied. */
+static int grant_rest(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+{
+    if (sp_policy_cover(plan->policy, SP_LIST_READ, path) != SP_COVER_MIXED)
+        return 0;
+    return grant_entries(plan, path, 1, reterr);
+}
+
 static int grant_each(struct sp_plan *plan, const char *const *paths,
                       struct sp_error *reterr)
 {
@@ -309,9 +305,11 @@ static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
     if (code == 0)
         code = grant_programs(plan, places, reterr);
     if (code == 0)
-        code = grant_rules(plan, SP_LIST_READ, grant_readable, reterr);
+        code = grant_rules(plan, SP_LIST_READ, grant_read, reterr);
     if (code == 0)
         code = grant_rules(plan, SP_LIST_WRITE, grant_read, reterr);
+    if (code == 0)
+        code = grant_rules(plan, SP_LIST_READ, grant_rest, reterr);
     if (code != 0 || plan->policy->lists[SP_LIST_READ].allow_given != 0)
         return code;
     /* The nearest first: there is room for so many. */

@@ -101,7 +101,7 @@ class Place:
             and os.listxattr(self.denied) == []
         )
 
-    def policy(self, way: str, *programs: Path) -> tuple[str, str]:
+    def policy(self, way: str, *programs: Path) -> tuple[str, ...]:
         """Allow one folder; where the denied path lies in it, that is denied."""
         what = "read" if way == "read" else "write"
         allowed = [str(self.granted.parent)]
@@ -110,9 +110,12 @@ class Place:
         path = self.root.parent / "policy.toml"
         text = f"[fs]\nallow_{what} = {json.dumps(allowed)}\n"
         if self.brokered:
-            text += f'deny_{what} = ["{self.denied}"]\n'
+            # Files are granted for reading one by one, unless any could be meant.
+            denied = f"**/{self.denied.name}" if way == "read" else str(self.denied)
+            text += f"deny_{what} = {json.dumps([denied])}\n"
         path.write_text(text)
-        return ("--policy", str(path), "--calls", "off")
+        granted = [word for one in programs for word in ("--allow-run", str(one))]
+        return ("--policy", str(path), "--calls", "off", *granted)
 
 
 def counted(events, path):
