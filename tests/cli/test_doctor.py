@@ -91,6 +91,7 @@ def test_doctor_says_who_enforces_each_section_as_a_run_does(sandpit):
     assert report["recorded_by"] == result["recorded_by"]
 
 
+@pytest.mark.requires("landlock", "listener")
 @pytest.mark.parametrize(
     ("force", "ability"), [("landlock=0", "landlock"), ("listener=off", "listener")]
 )
