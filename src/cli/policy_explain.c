@@ -84,6 +84,25 @@ static void add_notes(struct sp_policy_answer *a)
             a, "fork = false: there is no new process that could be that program");
 }
 
+/* A program is read to be started, by the kernel. */
+static void judge_reading(struct sp_policy_answer *a)
+{
+    const struct sp_policy *p = a->here->bound;
+    const struct sp_question read = {.kind = SP_ASK_READ, .target = a->target};
+    struct sp_verdict v = sp_question_judge(p, &read);
+    if (v.action == SP_DENY) {
+        a->verdict = v;
+        a->rivals_count = sp_question_rivals(p, &read, a->rivals);
+        sp_answer_note(a, "it may be started, and is read for that");
+    } else if (a->here->refused.code == 0 &&
+               !sp_plan_kernel_reads(&a->here->plan, a->target)) {
+        a->verdict = sp_policy_unread_program(p);
+        a->rivals_count = 0;
+        sp_answer_note(a, "the kernel reads a program that is started, and can be "
+                          "granted whole folders or programs by name");
+    }
+}
+
 static void answer(struct sp_policy_answer *a)
 {
     const struct sp_policy *p = a->here->bound;
@@ -91,6 +110,8 @@ static void answer(struct sp_policy_answer *a)
         a->verdict = sp_question_judge(p, &a->question);
         a->rivals_count = sp_question_rivals(p, &a->question, a->rivals);
     }
+    if (a->question.kind == SP_ASK_RUN && a->verdict.action == SP_ALLOW)
+        judge_reading(a);
     if (a->verdict.action == SP_DENY) {
         char target[PATH_MAX + 16];
         const char *shown = a->question.kind == SP_ASK_CONNECT ? a->asked : a->target;
@@ -152,8 +173,10 @@ static void print_no_rule(const struct sp_policy_answer *a)
     else {
         printf("  rule   %s, ", a->verdict.rule);
         sp_print_escaped(a->verdict.source, stdout);
-        printf(":%u: none of it fits, and it says what alone is allowed\n",
-               a->verdict.line);
+        if (a->verdict.line != 0)
+            printf(":%u: none of it fits, and it says what alone is allowed",
+                   a->verdict.line);
+        putchar('\n');
     }
 }
 

@@ -76,6 +76,10 @@ int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
                   const char *const *own, size_t own_count, struct sp_error *reterr)
     SP_MUST_CHECK;
 
+/* Whether the kernel can read there under the guest's domain, as it does a program that is started.
+ * After sp_plan_grant(). */
+bool sp_plan_kernel_reads(const struct sp_plan *plan, const char *path);
+
 /* Grants the programs that the policy allows. To be called in the folder of the run. */
 int sp_plan_grant_programs(struct sp_plan *plan, const struct sp_places *places,
                            const char *interpreter, struct sp_error *reterr)

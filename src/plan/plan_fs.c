@@ -111,9 +111,7 @@ static bool grantable(const char *path)
     return !system_below(path);
 }
 
-/* Whether there is nothing to grant there: a folder above it is granted, or there is no room left;
- * what is not granted the broker opens. */
-static bool settled(const struct sp_plan_paths *list, const char *path)
+static bool granted(const struct sp_plan_paths *list, const char *path)
 {
     for (size_t i = 0; i < list->count; i++) {
         size_t n = strlen(list->items[i]);
@@ -121,7 +119,21 @@ static bool settled(const struct sp_plan_paths *list, const char *path)
             (path[n] == '/' || path[n] == '\0'))
             return true;
     }
-    return list->count == SP_PLAN_PATHS_MAX;
+    return false;
+}
+
+/* Whether there is nothing to grant there: a folder above it is granted, or there is no room left;
+ * what is not granted the broker opens. */
+static bool settled(const struct sp_plan_paths *list, const char *path)
+{
+    return list->count == SP_PLAN_PATHS_MAX || granted(list, path);
+}
+
+bool sp_plan_kernel_reads(const struct sp_plan *plan, const char *path)
+{
+    bool bound = plan->reads_judged && plan->host.landlock_abi >= 1 &&
+                 !sp_policy_observes(plan->policy);
+    return !bound || granted(&plan->readable, path);
 }
 
 /* Keeps the path, and grants rights below it; once for each path. */

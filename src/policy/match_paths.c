@@ -43,6 +43,16 @@ struct sp_verdict sp_policy_program(const struct sp_policy *p, const char *path)
     return sp_policy_path(p, SP_LIST_PROCESS, path);
 }
 
+struct sp_verdict sp_policy_unread_program(const struct sp_policy *p)
+{
+    /* It is allowed, or named, as a program: the grant that it lacks goes by that list. */
+    return (struct sp_verdict){.action = SP_DENY,
+                               .by_rule = true,
+                               .rule = "fs.deny_read, for what lies beside it",
+                               .source = sp_policy_text(p, p->source),
+                               .list = SP_LIST_PROCESS};
+}
+
 /* Whether the rule may match something below the folder that it does not match as a whole. */
 static bool matches_inside(const struct sp_policy *p, const struct sp_policy_rule *rule,
                            const char *folder)

@@ -201,6 +201,9 @@ bool sp_native_calls_any(const char *module);
 struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
                                  const char *path);
 
+/* On a program that may be read, where the kernel, which reads it to start it, cannot be let. */
+struct sp_verdict sp_policy_unread_program(const struct sp_policy *p);
+
 /* What holds for a folder and everything that is or may come to be below it. */
 enum sp_cover {
     SP_COVER_ALLOWED,

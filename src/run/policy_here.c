@@ -26,8 +26,10 @@ int sp_policy_here_make(const struct sp_policy *written, const char *python,
                               getenv("PATH"), &here->places, reterr);
     if (code == 0)
         code = sp_policy_bind(written, &here->places.places, &here->bound, reterr);
-    if (code == 0 && sp_plan_make(here->bound, &limits, SP_CALLS_FOLDED, 0, &here->plan,
-                                  &here->refused) == 0)
+    if (code == 0 &&
+        sp_plan_make(here->bound, &limits, SP_CALLS_FOLDED, 0, &here->plan,
+                     &here->refused) == 0 &&
+        sp_plan_grant(&here->plan, &here->places.places, NULL, 0, &here->refused) == 0)
         here->refused.code = 0;
     return code;
 }

@@ -192,13 +192,9 @@ static bool kernel_reads(const struct sp_supervisor *s, const char *path)
 static struct sp_verdict judge_reading(struct sp_act_call *call, const char *path)
 {
     struct sp_verdict v = sp_fs_verdict(call, SP_LIST_READ, path);
-    if (v.action == SP_DENY || kernel_reads(call->s, path))
-        return v;
-    v.action = SP_DENY;
-    v.by_rule = true;
-    v.list = SP_LIST_PROCESS; /* which is where it can be allowed */
-    snprintf(v.rule, sizeof v.rule, "fs.deny_read, for what lies beside it");
-    return v;
+    return v.action == SP_DENY || kernel_reads(call->s, path)
+               ? v
+               : sp_policy_unread_program(call->s->policy);
 }
 
 /* By the lists of programs, and by those of reading: a program is read to be started. */

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -444,6 +445,34 @@ def test_explain_and_a_run_agree(sandpit, write, tmp_path):
         ask(sandpit, "read", f"in/{name}", policy=str(path), status=status)
         done = sandpit("run", "--policy", path, "-c", f"open('in/{name}')")
         assert done.returncode == status
+
+
+@pytest.mark.requires("listener", "landlock")
+@pytest.mark.parametrize(
+    ("rules", "options", "rule"),
+    [
+        ("", (), ""),
+        ("deny_read = ['{work}/tool']", (), "fs.deny_read \"{work}/tool\""),
+        ("allow_read = ['{python}', '/usr', '/lib', '/lib64']", (), "fs.allow_read"),
+        ("deny_read = ['**/tool.key']", (), "fs.deny_read, for what lies beside it"),
+        ("deny_read = ['**/tool.key']", ("--allow-run", "./tool"), None),
+    ],
+)
+def test_explain_and_a_run_agree_on_programs_that_are_read(
+    sandpit, write, tmp_path, rules, options, rule
+):
+    """None: a grant decides."""
+    shutil.copy(shutil.which("true"), tmp_path / "tool")
+    path = write(f"[fs]\n{rules}\n")
+    denied = bool(rule)
+    told = ask(sandpit, *options, "run", "./tool", policy=str(path), status=denied)
+    assert told["rule"].startswith("--allow-run ") if rule is None else (
+        told["rule"] == rule
+    )
+    code = "import os; os.execv('./tool', ['tool'])"
+    done = sandpit("run", "--no-trace", "--policy", path, *options, "-c", code)
+    assert done.returncode == denied, done.stderr
+    assert not denied or f"(rule {rule}, " in done.stderr
 
 
 @pytest.mark.parametrize(
