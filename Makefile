@@ -33,7 +33,8 @@ format:
 
 bench:
 	@$(SETUP) bench
-	@$(VENV) bench/startup.py --compare; first=$$?; $(VENV) bench/network.py || first=1; $(VENV) bench/files.py || first=1; $(VENV) bench/calls.py --compare && exit $$first
+	@missed=0; for each in "startup.py --compare" network.py files.py large.py "calls.py --compare"; do \
+		$(VENV) bench/$$each || missed=1; done; exit $$missed
 
 sanitize:
 	@$(PYTHON) scripts/run_tests.py --sanitize
