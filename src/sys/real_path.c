@@ -19,14 +19,16 @@ bool sp_real_path(const char *path, char ret_path[PATH_MAX])
         return false;
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     ssize_t n = readlink(name, real, sizeof real);
-    /* Pipes and the like are no paths; the kernel itself cuts none that is one. */
-    if (n <= 0 || n == (ssize_t)sizeof real || real[0] != '/') {
-        errno = n < 0 ? errno : ENAMETOOLONG;
+    size_t suffix = sizeof deleted - 1;
+    bool cut = n == (ssize_t)sizeof real;
+    /* Without procfs; and where it is deleted, or is called so. */
+    if (n < 0 || cut ||
+        ((size_t)n > suffix && memcmp(real + n - suffix, deleted, suffix) == 0))
+        return realpath(path, ret_path) != NULL;
+    if (real[0] != '/') { /* a pipe or the like: no path */
+        errno = ENOENT;
         return false;
     }
-    size_t suffix = sizeof deleted - 1;
-    if ((size_t)n > suffix && memcmp(real + n - suffix, deleted, suffix) == 0)
-        return realpath(path, ret_path) != NULL; /* deleted, or called so */
     memcpy(ret_path, real, (size_t)n);
     ret_path[n] = '\0';
     return true;
