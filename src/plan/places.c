@@ -39,7 +39,7 @@ static void add_below(struct sp_run_places *p, struct sp_place_list *list,
         add(p, list, path);
 }
 
-/* What an interpreter and the libraries it loads read outside their own folders. */
+/* What an interpreter and the libraries it loads read outside their own folders, where it is there. */
 static const char *const system_files[] = {
     "/lib",
     "/lib32",
@@ -166,8 +166,7 @@ static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
 static void add_system(struct sp_run_places *p)
 {
     for (size_t i = 0; i < sizeof system_files / sizeof *system_files; i++)
-        if (access(system_files[i], F_OK) == 0)
-            add(p, &p->read, system_files[i]);
+        add(p, &p->read, system_files[i]);
 }
 
 #define LINKS_MAX 40 /* as in the kernel */
