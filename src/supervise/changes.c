@@ -87,22 +87,6 @@ static int making_error(const struct sp_path *path, bool folder)
     return path->slash && !folder ? ENOENT : 0;
 }
 
-/* What a path ends in. */
-enum name_kind { SP_NAME_PLAIN, SP_NAME_DOT, SP_NAME_DOTS, SP_NAME_NONE };
-
-static enum name_kind last_name(const struct sp_path *path)
-{
-    char folder[PATH_MAX];
-    char name[NAME_MAX + 2];
-    int code = sp_path_split(path->asked, folder, name);
-    if (code != 0)
-        return code == -EBUSY ? SP_NAME_NONE : SP_NAME_PLAIN;
-    name[strcspn(name, "/")] = '\0';
-    if (strcmp(name, ".") == 0)
-        return SP_NAME_DOT;
-    return strcmp(name, "..") == 0 ? SP_NAME_DOTS : SP_NAME_PLAIN;
-}
-
 /* Whether the walk ends before the last name. */
 static bool no_folder(const struct sp_path *path)
 {
@@ -113,7 +97,7 @@ static int removing_error(const struct sp_path *path, bool folder)
 {
     static const int errors[][4] = {{0, EISDIR, EISDIR, EISDIR},
                                     {0, EINVAL, ENOTEMPTY, EBUSY}};
-    int error = no_folder(path) ? path->error : errors[folder][last_name(path)];
+    int error = no_folder(path) ? path->error : errors[folder][sp_path_ending(path)];
     if (error != 0 || path->error != 0)
         return error != 0 ? error : path->error;
     return path->slash && !S_ISDIR(path->mode) ? ENOTDIR : 0;
@@ -127,9 +111,9 @@ static int renaming_error(const struct sp_change *change)
     bool keeps = (change->flags & RENAME_NOREPLACE) != 0;
     if (no_folder(path) || no_folder(to))
         return no_folder(path) ? path->error : to->error;
-    if (last_name(path) != SP_NAME_PLAIN)
+    if (sp_path_ending(path) != SP_ENDING_PLAIN)
         return EBUSY;
-    if (last_name(to) != SP_NAME_PLAIN)
+    if (sp_path_ending(to) != SP_ENDING_PLAIN)
         return keeps ? EEXIST : EBUSY;
     if (path->error != 0)
         return path->error;

@@ -156,7 +156,8 @@ static int plain_error(const struct sp_path *path, int flags, const struct wish 
         return EINVAL;
     if (path->error == EACCES && !path->only_guest)
         return EACCES;
-    if (creates && path->slash && !path->stray)
+    if (creates && path->slash && !path->stray &&
+        ((flags & O_EXCL) == 0 || sp_path_ending(path) == SP_ENDING_PLAIN))
         return EISDIR;
     if (path->error != 0)
         return wish->names || path->only_guest ? 0 : path->error;

@@ -161,6 +161,21 @@ int sp_path_split(const char *path, char ret_folder[PATH_MAX],
     return 0;
 }
 
+enum sp_ending sp_path_ending(const struct sp_path *path)
+{
+    char folder[PATH_MAX];
+    char name[NAME_MAX + 2];
+    int code = sp_path_split(path->asked, folder, name);
+    if (code != 0)
+        return code == -EBUSY ? SP_ENDING_NONE : SP_ENDING_PLAIN;
+    name[strcspn(name, "/")] = '\0';
+    if (name[0] == '\0')
+        return SP_ENDING_NONE;
+    if (strcmp(name, ".") == 0)
+        return SP_ENDING_DOT;
+    return strcmp(name, "..") == 0 ? SP_ENDING_DOTS : SP_ENDING_PLAIN;
+}
+
 int sp_path_open_folder(struct sp_act_call *call, const struct sp_path *path,
                         char ret_name[NAME_MAX + 2])
 {

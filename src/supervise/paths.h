@@ -43,6 +43,10 @@ int sp_path_take(const struct sp_act_call *call, int dirfd, const char *asked,
 bool sp_path_pursue(struct sp_act_call *call, const struct sp_path *path,
                     struct sp_path *ret_target);
 
+/* What a path ends in, slashes behind it aside: a name, `.`, `..`, or nothing (the root folder). */
+enum sp_ending { SP_ENDING_PLAIN, SP_ENDING_DOT, SP_ENDING_DOTS, SP_ENDING_NONE };
+enum sp_ending sp_path_ending(const struct sp_path *path);
+
 /* O_PATH descriptors in the guest's context, or a negative errno: of the object (flags as
  * O_NOFOLLOW), and of its folder, with the last name as it was written. */
 int sp_path_open(struct sp_act_call *call, const struct sp_path *path, int flags);

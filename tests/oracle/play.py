@@ -98,7 +98,9 @@ def unmoved(policy: Policy, ask: Ask, ends: tuple[bytes, bytes]) -> str:
     source, target = ends
     below = [b""]
     renames = ask.needs[0][1] == "rename"
-    for folder, names, others in os.walk(source) if renames else ():
+    # What lies where a link leads does not move with it.
+    walked = renames and not os.path.islink(source)
+    for folder, names, others in os.walk(source) if walked else ():
         below += [os.path.join(folder, n)[len(source) :] for n in [*names, *others]]
     kinds = ["read", "write"] if renames else ["read"]
     for what in kinds:

@@ -191,6 +191,15 @@ CASES = {
     # Judged by the folder it is seen from.
     "no name at the end": ({"deny_write": [W + "/a/**"]}, [folder(b"w/a")], [
         changed("rmdir", "os.rmdir(b'a/..')", b"a/.."), removed(b"a/."), made(b"a/..")]),
+    # EISDIR, which the kernel says of a name with a slash behind it only.
+    "no name at the end of what is made": ({"allow_write": [W]}, [folder(b"w/a")], [
+        opened(b"./", MADE | os.O_EXCL), opened(b"a/..//", MADE | os.O_EXCL),
+        opened(b"a/", MADE | os.O_EXCL), opened(b"new/", MADE | os.O_EXCL)]),
+    # A link's move was taken for one of the folder that it leads to, by the evaluator.
+    "a link to a folder that would be denied": (
+        {"deny_read": ["**/deep"], "allow_write": [W + "/deep"]},
+        [folder(b"w/a"), file(b"w/a/file"), Entry("link", b"w/deep", b"a")],
+        [renamed(b"deep", b"a/out")]),
 }  # fmt: skip
 
 
