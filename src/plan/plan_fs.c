@@ -136,7 +136,8 @@ bool sp_plan_kernel_reads(const struct sp_plan *plan, const char *path)
     return !bound || granted(&plan->readable, path);
 }
 
-/* Keeps the path, and grants rights below it; once for each path. */
+/* Keeps the path, and grants rights below it; once for each path. A link grants nothing: what it
+ * leads to may be denied, and where it is not it is named as well. */
 static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *path,
                  uint64_t rights, struct sp_error *reterr)
 {
@@ -144,7 +145,7 @@ static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *p
     struct stat st;
     size_t size = strlen(path) + 1;
     if (settled(list, path) || size > sizeof plan->text - plan->text_used ||
-        stat(path, &st) != 0)
+        lstat(path, &st) != 0 || S_ISLNK(st.st_mode))
         return 0;
     char *text = plan->text + plan->text_used;
     memcpy(text, path, size);

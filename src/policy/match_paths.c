@@ -1,4 +1,5 @@
 /* Judging paths: reading, writing, starting programs. */
+#include <stdio.h>
 #include <string.h>
 
 #include "policy/judge.h"
@@ -63,6 +64,14 @@ static bool matches_inside(const struct sp_policy *p, const struct sp_policy_rul
     return rule->shape == SP_SHAPE_GLOB && sp_pattern_reaches(pattern, folder);
 }
 
+/* The path of something in the folder that no rule names. false: it would be too long. */
+static bool something_below(const char *folder, char to[SP_PATTERN_TEXT_MAX])
+{
+    int n = snprintf(to, SP_PATTERN_TEXT_MAX, "%s/\1",
+                     strcmp(folder, "/") == 0 ? "" : folder);
+    return n > 0 && n < (int)SP_PATTERN_TEXT_MAX;
+}
+
 enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,
                               const char *folder)
 {
@@ -74,14 +83,9 @@ enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,
             return SP_COVER_MIXED;
     /* What lies below is covered by the folders above it: by the same ones, or, where the
      * folder itself is named by a glob of its last part only, by others. */
-    char inside[SP_PATTERN_TEXT_MAX];
-    size_t size = strlen(folder);
-    if (size + 3 > sizeof inside)
-        return SP_COVER_MIXED;
-    memcpy(inside, folder, size);
-    memcpy(inside + size, folder[size - 1] == '/' ? "\1" : "/\1",
-           3 - (folder[size - 1] == '/'));
-    if (sp_policy_path(p, list, inside).action != action)
+    char below[SP_PATTERN_TEXT_MAX];
+    if (!something_below(folder, below) ||
+        sp_policy_path(p, list, below).action != action)
         return SP_COVER_MIXED;
     return action == SP_ALLOW ? SP_COVER_ALLOWED : SP_COVER_DENIED;
 }
@@ -101,10 +105,27 @@ static bool moves_along(const char *pattern, const char *from, const char *to)
     return size == 0 || (sp_pattern_below(from, fixed) && sp_pattern_below(to, fixed));
 }
 
+/* Whether what lies below is denied at the one and not at the other: a rule that a folder's own name
+ * outdoes covers what is in it all the same. */
+static bool denied_below(const struct sp_policy *p, enum sp_list list, const char *from,
+                         const char *to, struct sp_verdict *ret_verdict)
+{
+    char below[2][SP_PATTERN_TEXT_MAX];
+    if (!something_below(from, below[0]) || !something_below(to, below[1]))
+        return false;
+    *ret_verdict = sp_policy_path(p, list, below[0]);
+    return ret_verdict->action == SP_DENY &&
+           sp_policy_path(p, list, below[1]).action == SP_ALLOW;
+}
+
 struct sp_verdict sp_policy_move(const struct sp_policy *p, const char *from,
                                  const char *to)
 {
+    struct sp_verdict v;
     const struct sp_policy_rule *rules = sp_policy_rules(p);
+    if (denied_below(p, SP_LIST_READ, from, to, &v) ||
+        denied_below(p, SP_LIST_WRITE, from, to, &v))
+        return v;
     for (uint32_t i = 0; i < p->rules_count; i++) {
         const char *pattern = sp_policy_text(p, rules[i].pattern);
         bool paths = rules[i].list == SP_LIST_READ || rules[i].list == SP_LIST_WRITE;

@@ -254,11 +254,13 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_change *ch
     return alike && s->is->moves_granted && !s->grants_moved;
 }
 
-/* Linking an object by a descriptor or through a link: its own folder is not the path's. */
+/* Linking an object by a descriptor, through a link, or by no name: its own folder is not the
+ * path's. */
 static bool links_object(const struct sp_change *change)
 {
     return change->kind == SP_CHANGE_LINK &&
            (change->path->asked[0] == '\0' || change->path->slash ||
+            sp_path_ending(change->path) != SP_ENDING_PLAIN ||
             (change->flags & AT_SYMLINK_FOLLOW) != 0);
 }
 

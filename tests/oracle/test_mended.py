@@ -65,6 +65,11 @@ def renamed(path: bytes, to: bytes, flags: int = 0) -> Operation:
     return Operation("", source, "none", 0, ask)
 
 
+def linked(path: bytes, to: bytes) -> Operation:
+    ask = ask_move("link", plain(path), plain(to))
+    return Operation("", f"os.link({path!r}, {to!r})", "none", 0, ask)
+
+
 def done(source: str) -> Operation:
     return Operation("", source, "none", 0, nothing_asked)
 
@@ -195,6 +200,20 @@ CASES = {
     "no name at the end of what is made": ({"allow_write": [W]}, [folder(b"w/a")], [
         opened(b"./", MADE | os.O_EXCL), opened(b"a/..//", MADE | os.O_EXCL),
         opened(b"a/", MADE | os.O_EXCL), opened(b"new/", MADE | os.O_EXCL)]),
+    # Judged as a path that nobody has: the folder's, and two dots.
+    "a folder by no name is not linked": ({"deny_write": [W + "/a"]}, [folder(b"w/a")], [
+        linked(b"a/..", b"deep"), linked(b".", b"deep")]),
+    # The folder that an allowed link leads to was granted, though it is denied.
+    "a link into what is denied grants nothing": (
+        {"allow_read": ["{root}/w/x", "{python}", "{script}"], "deny_read": [W]},
+        [Entry("link", b"w/x", b"."), Entry("link", b"o/deep", b"../w")],
+        [renamed(b"../o/deep", b"../o/deep/data.txt"), opened(b"../o", os.O_RDONLY)]),
+    # What a folder's own rule outdid for itself was denied in it, and got away with it.
+    "a folder that is allowed, and what is in it denied": (
+        {"allow_read": ["{python}", "{script}"], "deny_read": ["{root}/**/out"],
+         "allow_write": ["{root}/o/out", W]},
+        [folder(b"o/out"), file(b"o/out/file"), folder(b"w/deep")],
+        [renamed(b"../o/out", b"deep/a")]),
     # A link's move was taken for one of the folder that it leads to, by the evaluator.
     "a link to a folder that would be denied": (
         {"deny_read": ["**/deep"], "allow_write": [W + "/deep"]},
