@@ -39,6 +39,8 @@ def main() -> None:
     with open("/dev/ttyS1", "w", encoding="utf-8") as line:
         tell(line, {"kernel": os.uname().release, "landlock": landlock_abi()})
         try:
+            # The first session's group is 0, which in calls means the caller's own.
+            os.setsid()
             start_loopback()
             for yama in words["yama"].split(","):
                 YAMA.write_text(yama)
