@@ -266,16 +266,21 @@ static void run_guest(const struct scene *scene, pid_t supervisor, int ready, in
     _exit(0);
 }
 
-/* The supervisor reads its guest's memory, which is inside its own domain. */
+/* The supervisor reads its guest's memory, which is inside its own domain; where nobody without
+ * capabilities may read another's (Yama 2), there is nothing to see. */
 static void check_guest_readable(pid_t guest)
 {
+    char scope = '0';
+    sp_auto_fd yama = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    CHILD_CHECK(kill(guest, 0) == 0);
+    if (yama >= 0 && read(yama, &scope, 1) == 1 && scope >= '2')
+        return;
     char copy[sizeof(secret)] = "";
     struct iovec local = {copy, sizeof(copy)};
     struct iovec remote = {(void *)secret, sizeof(secret)};
     CHILD_CHECK(process_vm_readv(guest, &local, 1, &remote, 1, 0) ==
                 (ssize_t)sizeof(secret));
     CHILD_CHECK(strcmp(copy, secret) == 0);
-    CHILD_CHECK(kill(guest, 0) == 0);
 }
 
 static void run_supervisor(const void *argument)
@@ -290,9 +295,13 @@ static void run_supervisor(const void *argument)
     pid_t supervisor = getpid();
     pid_t guest = fork();
     CHILD_CHECK(guest >= 0);
-    if (guest == 0)
+    if (guest == 0) {
+        close(ready[0]);
+        close(done[1]);
         run_guest(scene, supervisor, ready[1], done[0]);
+    }
     close(ready[1]);
+    close(done[0]);
     int status = -1;
     if (read(ready[0], &byte, 1) == 1) {
         check_guest_readable(guest);
