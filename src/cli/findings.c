@@ -118,7 +118,8 @@ static void find_memory(struct sp_finding *f, const struct sp_host *host)
         return;
     }
     find(f, SP_MISSING, "the memory of a child cannot be read");
-    f->remedy = "let the container's seccomp profile allow process_vm_readv";
+    f->remedy = "let the container's seccomp profile allow process_vm_readv, and set "
+                "kernel.yama.ptrace_scope to 0 or 1";
 }
 
 static void find_trace_file(struct sp_finding *f, const struct sp_host *host)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 #include "base/scope.h"
 #include "launch/launch_child.h"
 #include "seal/limits/limit_seal.h"
+#include "sys/guest.h"
 
 #ifndef SYS_clone3
 #define SYS_clone3 435
@@ -145,6 +147,16 @@ int sp_launch(const struct sp_launch *launch, struct sp_guest *ret_guest,
         waitpid(guest.pid, NULL, 0);
         sp_guest_release(&guest);
         return code;
+    }
+    /* It is still a copy of this process: its exec waits for an answer. */
+    if (launch->listener && !sp_guest_readable(guest.pid)) {
+        kill(guest.pid, SIGKILL);
+        waitpid(guest.pid, NULL, 0);
+        sp_guest_release(&guest);
+        (void)sp_fail(reterr, SP_E_HOST,
+                      "%s (to run without it: --allow-degraded listener)",
+                      SP_MEMORY_HIDDEN);
+        return sp_error_what(reterr, "listener");
     }
     *ret_guest = guest;
     return 0;

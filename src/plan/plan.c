@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
+#include "sys/guest.h"
 #include "sys/landlock.h"
 
 static const char *const ability_names[SP_ABILITY_COUNT] = {
@@ -77,14 +78,18 @@ static int plan_landlock(struct sp_plan *plan, unsigned accepted,
 static int plan_listener(struct sp_plan *plan, unsigned accepted,
                          struct sp_error *reterr)
 {
-    plan->listener = plan->host.listener;
+    /* What is asked for by address cannot be judged by who may not look there. */
+    bool memory = plan->host.process_vm_readv || plan->host.memory_file;
+    plan->listener = plan->host.listener && memory;
     if (plan->listener)
         return 0;
     if ((accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) == 0)
         return refuse(
             SP_ABILITY_LISTENER, SP_ABILITY_LISTENER,
-            "seccomp notification cannot be had here (another sandbox around this one "
-            "may hold it), so that the kernel would keep no record",
+            memory
+                ? "seccomp notification cannot be had here (another sandbox around this "
+                  "one may hold it), so that the kernel would keep no record"
+                : SP_MEMORY_HIDDEN,
             reterr);
     plan->degraded |= bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD);
     return 0;

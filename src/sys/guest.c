@@ -73,6 +73,13 @@ int sp_guest_read(pid_t tid, uint64_t address, void *to, size_t size)
     return read_some(tid, untagged(address), to, size) == (ssize_t)size ? 0 : -EFAULT;
 }
 
+bool sp_guest_readable(pid_t pid)
+{
+    static const char known[] = "readable";
+    char copy[sizeof known];
+    return sp_guest_read(pid, (uintptr_t)known, copy, sizeof copy) == 0;
+}
+
 int sp_guest_write(pid_t tid, uint64_t address, const void *from, size_t size)
 {
     struct iovec local = {(void *)from, size};

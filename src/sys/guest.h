@@ -10,6 +10,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* Whether the memory of a child that is still a copy of this process can be read. Yama and filters
+ * around us keep it from some. */
+bool sp_guest_readable(pid_t pid);
+#define SP_MEMORY_HIDDEN                                                               \
+    "the memory of a program cannot be read here (Yama keeps it where "                \
+    "kernel.yama.ptrace_scope is 2 or 3, as a filter around this process may), so "    \
+    "that nothing it asks for could be judged or recorded"
+
 /* Copies exactly `size` bytes. 0, or -EFAULT (unmapped, or the process hides its memory). */
 int sp_guest_read(pid_t tid, uint64_t address, void *to, size_t size);
 

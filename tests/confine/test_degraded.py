@@ -32,7 +32,13 @@ def result(sandpit, script, *arguments, force, options=()):
 
 
 @pytest.mark.parametrize(
-    ("force", "layer"), [("landlock=0", "landlock"), ("listener=off", "listener")]
+    ("force", "layer"),
+    [
+        ("landlock=0", "landlock"),
+        ("listener=off", "listener"),
+        # As Yama's stricter settings do.
+        ("process_vm_readv=off,memory_file=off", "listener"),
+    ],
 )
 @pytest.mark.parametrize("policy", ["trace-only", "no-network"])
 def test_a_missing_layer_is_refused_by_name(sandpit, force, layer, policy):

@@ -1,6 +1,6 @@
 """The confinement tests on Debian's kernels, each in a virtual machine of its own.
 
-    run_matrix.py [--kernel 6.1|6.12] [--lsm landlock|none] [--only all|yama|none]
+    run_matrix.py [--kernel 6.1|6.12] [--lsm landlock|none] [--only all|yama|hidden|none]
                   [--user root|nobody] [TEST...]
 
 Ends in a table, kernel by user by security modules by Yama, and one line. Downloads are
@@ -124,7 +124,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("--kernel", choices=list(cells.KERNELS))
     parser.add_argument("--lsm", choices=list(cells.LSM))
-    parser.add_argument("--only", choices=["all", "yama", "none"])
+    parser.add_argument("--only", choices=["all", "yama", "hidden", "none"])
     parser.add_argument(
         "--build", help="a Meson build folder, instead of .venv and build/"
     )

@@ -1,4 +1,5 @@
-"""What a run does on this kernel as it was booted: with Landlock, or without it."""
+"""What a run does on this kernel as it was booted: with Landlock or without it, and where Yama
+hides the memory of other processes."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ import abilities
 import pytest
 from programs import PROGRAM
 
-pytestmark = [pytest.mark.requires("program"), pytest.mark.requires("listener")]
+pytestmark = pytest.mark.requires("program")
 
 POLICIES = ("trace-only", "no-network", "read-only", "default", "strict")
 
@@ -59,7 +60,28 @@ def test_landlock_is_what_the_kernel_says(tmp_path):
     assert (host["landlock_abi"] == 0) == booted_without_landlock()
 
 
+def memory_is_hidden() -> bool:
+    """Whether Yama keeps even a child's memory from its parent."""
+    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
+    return scope.exists() and int(scope.read_text()) >= 2
+
+
 @pytest.mark.requires("landlock")
+@pytest.mark.parametrize("policy", POLICIES)
+def test_where_memory_is_hidden_no_program_starts(tmp_path, policy):
+    if not memory_is_hidden():
+        pytest.skip("memory can be read on this machine")
+    result, code = run(tmp_path, policy)
+    assert code == 125
+    assert result["error"]["missing"] == ["listener"]
+    assert "ptrace_scope" in result["error"]["message"]
+    assert not (tmp_path / "made").exists()
+    result, code = run(tmp_path, "trace-only", "--allow-degraded", "listener")
+    assert (result["stdout"], code) == ("ran\n", 0), result
+    assert "listener" in result["degraded"]
+
+
+@pytest.mark.requires("landlock", "listener")
 @pytest.mark.parametrize("policy", ["trace-only", "no-network"])
 def test_a_program_runs_with_nothing_degraded(tmp_path, policy):
     result, code = run(tmp_path, policy, "--python", sys.executable)

@@ -105,7 +105,11 @@ def _lack_listener() -> str | None:
     call = ctypes.CDLL(None, use_errno=True).syscall
     # seccomp(SECCOMP_GET_NOTIF_SIZES, 0, sizes)
     has = call(ctypes.c_long(number), ctypes.c_uint(3), ctypes.c_uint(0), sizes)
-    return None if has == 0 else "no seccomp user notification"
+    if has != 0:
+        return "no seccomp user notification"
+    yama = Path("/proc/sys/kernel/yama/ptrace_scope")
+    hidden = yama.exists() and int(yama.read_text()) >= 2
+    return "Yama hides the memory of other processes" if hidden else None
 
 
 def _lack_thread_descriptors() -> str | None:

@@ -30,7 +30,9 @@ static struct iovec part = {"x", 1};
 """
 
 # argv: door, port granted, port denied. Prints "in" when the call that should lead out succeeded.
-DOORS = HEAD + r"""
+DOORS = (
+    HEAD
+    + r"""
 static int fastopen_sendto(void)
 {
     int s = socket(AF_INET, SOCK_STREAM, 0);
@@ -180,10 +182,13 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+)
 
 # argv: way, port granted, port denied, tries. A second thread changes the address all the time.
 # Prints how many tries succeeded and how many were refused.
-RACE = HEAD + r"""
+RACE = (
+    HEAD
+    + r"""
 static struct sockaddr_in racing;
 static struct msghdr header = {.msg_iovlen = 1};
 static struct mmsghdr vector[2];
@@ -284,6 +289,7 @@ int main(int argc, char **argv)
     return 0;
 }
 """
+)
 
 
 def build(folder, source, name):
