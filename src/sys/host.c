@@ -2,6 +2,7 @@
 #include "sys/host.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/scope.h"
 #include "sys/landlock.h"
 #include "sys/trial.h"
 
@@ -48,11 +50,23 @@ static void assume(struct sp_host *host)
     host->tmpfile = true;
 }
 
+/* Yama's scope from which on reading another's memory takes a capability, which no supervisor has. */
+#define YAMA_ADMIN_ONLY '2'
+
+static bool yama_hides_memory(void)
+{
+    char scope = '0';
+    sp_auto_fd fd = open("/proc/sys/kernel/yama/ptrace_scope", O_RDONLY | O_CLOEXEC);
+    return fd >= 0 && read(fd, &scope, 1) == 1 && scope >= YAMA_ADMIN_ONLY;
+}
+
 static void try_all(struct sp_host *host)
 {
     int errata = sp_sys_landlock_create(NULL, 0, SP_LANDLOCK_QUERY_ERRATA);
     host->landlock_errata = errata > 0 ? (unsigned)errata : 0;
     sp_trial_child(host);
+    if (yama_hides_memory())
+        host->process_vm_readv = host->memory_file = false;
     sp_trial_places(host);
 }
 

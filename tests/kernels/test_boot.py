@@ -66,8 +66,9 @@ def memory_is_hidden() -> bool:
     return scope.exists() and int(scope.read_text()) >= 2
 
 
+# A user's run that counts processes has a user namespace of its own, in which it may look.
 @pytest.mark.requires("landlock")
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ["trace-only", "no-network", "read-only"])
 def test_where_memory_is_hidden_no_program_starts(tmp_path, policy):
     if not memory_is_hidden():
         pytest.skip("memory can be read on this machine")
