@@ -83,14 +83,12 @@ static int plan_listener(struct sp_plan *plan, unsigned accepted,
     plan->listener = plan->host.listener && memory;
     if (plan->listener)
         return 0;
+    const char *because =
+        memory ? "seccomp notification cannot be had here (another sandbox around this "
+                 "one may hold it), so that the kernel would keep no record"
+               : SP_MEMORY_HIDDEN;
     if ((accepted & (bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD))) == 0)
-        return refuse(SP_ABILITY_LISTENER, SP_ABILITY_LISTENER,
-                      memory
-                          ? "seccomp notification cannot be had here (another sandbox "
-                            "around this "
-                            "one may hold it), so that the kernel would keep no record"
-                          : SP_MEMORY_HIDDEN,
-                      reterr);
+        return refuse(SP_ABILITY_LISTENER, SP_ABILITY_LISTENER, because, reterr);
     plan->degraded |= bit(SP_ABILITY_LISTENER) | bit(SP_ABILITY_RECORD);
     return 0;
 }
