@@ -368,9 +368,10 @@ FILES = {
     "read_text": 'pathlib.Path(out, "full/secret").read_text()',
     "listdir": 'os.listdir(out + "/full/hidden")',
     "scandir": 'list(os.scandir(out + "/full/hidden"))',
+    # Closed: a pool that is left to the garbage collector may hang CPython at the end.
     "pool": (
-        "multiprocessing.get_context('fork').Pool(1)"
-        ".apply(os.remove, (out + '/old',))"
+        "with multiprocessing.get_context('fork').Pool(1) as p: "
+        "p.apply(os.remove, (out + '/old',))"
     ),
     "executor": (
         "concurrent.futures.ThreadPoolExecutor(1)"
