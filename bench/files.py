@@ -4,8 +4,8 @@
 
 The same C program runs plain and under a policy, and opens and closes one file.
 `recorded`: the file lies where reading is granted as a whole, so that the kernel opens
-it once it was judged and written down. `emulated`: anything in its folder may be denied,
-so that it is opened for the program. Exit code 1 when a budget is missed.
+it once it was judged and written down. `emulated`: anything in its folder may be
+denied, so that it is opened for the program. Exit code 1 when a budget is missed.
 """
 
 from __future__ import annotations
