@@ -4,12 +4,16 @@ that makes many, less that of the same program making none.
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from budgets import Budgets
 from startup import environment_of
 from timing import Command, time_in_turn
 
@@ -77,3 +81,36 @@ def measure(
             f"{way.name}: {plain * 1e6:.1f} us of CPU plain, {judged * 1e6:.1f} judged"
         )
     return costs
+
+
+def run(
+    about: str,
+    section: str,
+    source: str,
+    ways: Callable[[Path], list[Way]],
+    *,
+    calls: int,
+    rounds: int,
+) -> int:
+    """The command line of such a bench: measure, and compare with the section's budgets
+    `NAME, CPU`; the exit code. `ways` are made in a folder of their own."""
+    parser = argparse.ArgumentParser(description=about.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--calls", type=int, default=calls, help="in each program")
+    parser.add_argument("--python", default=sys.executable)
+    options = parser.parse_args()
+    python = os.path.abspath(options.python)
+    budgets = Budgets(section)
+    with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:
+        folder = Path(name).resolve()
+        costs = measure(
+            folder,
+            source,
+            ways(folder),
+            calls=options.calls,
+            rounds=options.rounds,
+            python=python,
+        )
+    for way, cost in costs.items():
+        budgets.check(f"{way}, CPU", cost.ratio)
+    return budgets.finish()

@@ -10,15 +10,11 @@ denied, so that it is opened for the program. Exit code 1 when a budget is misse
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import sys
-import tempfile
 from pathlib import Path
 
-from budgets import Budgets
-from each_call import Way, measure
+from each_call import Way, run
 
 PROGRAM = r"""
 #include <fcntl.h>
@@ -56,22 +52,5 @@ def ways(folder: Path) -> list[Way]:
     return chosen
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=10, help="of many calls each")
-    parser.add_argument("--calls", type=int, default=20000)
-    parser.add_argument("--python", default=sys.executable)
-    options = parser.parse_args()
-    python = os.path.abspath(options.python)
-    budgets = Budgets("files")
-    with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:
-        folder = Path(name).resolve()
-        costs = measure(folder, PROGRAM, ways(folder), calls=options.calls,
-                        rounds=options.rounds, python=python)  # fmt: skip
-    for way, cost in costs.items():
-        budgets.check(f"{way} open, CPU", cost.ratio)
-    return budgets.finish()
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__ or "", "files", PROGRAM, ways, calls=20000, rounds=10))

@@ -9,14 +9,10 @@ Exit code 1 when a budget is missed.
 
 from __future__ import annotations
 
-import argparse
-import os
 import sys
-import tempfile
 from pathlib import Path
 
-from budgets import Budgets
-from each_call import Way, measure
+from each_call import Way, run
 
 PROGRAM = r"""
 #include <arpa/inet.h>
@@ -54,24 +50,11 @@ int main(int argc, char **argv)
 }
 """
 POLICY = 'extends = "no-network"\n[network]\nallow = ["loopback"]\n'
-WAYS = [Way(name, POLICY, (name,)) for name in ("connect", "send")]
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--rounds", type=int, default=40, help="40 for a verdict")
-    parser.add_argument("--calls", type=int, default=3000, help="at most 4,000")
-    parser.add_argument("--python", default=sys.executable)
-    options = parser.parse_args()
-    python = os.path.abspath(options.python)
-    budgets = Budgets("network")
-    with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:
-        costs = measure(Path(name), PROGRAM, WAYS, calls=options.calls,
-                        rounds=options.rounds, python=python)  # fmt: skip
-    for way, cost in costs.items():
-        budgets.check(f"{way}, CPU", cost.ratio)
-    return budgets.finish()
+def ways(_: Path) -> list[Way]:
+    return [Way(name, POLICY, (name,)) for name in ("connect", "send")]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run(__doc__ or "", "network", PROGRAM, ways, calls=3000, rounds=40))
