@@ -74,7 +74,7 @@ class Channel:
                 self._diagnostics.close()
             raise
         self._abandon = weakref.finalize(
-            self, _abandon, ours, self._process, os.getpid(), keep
+            self, _abandon, ours, self._process, self._diagnostics, os.getpid(), keep
         )
         ours.settimeout(PATIENCE_S)
         with contextlib.suppress(OSError):
@@ -110,6 +110,11 @@ class Channel:
             finally:
                 self._reading.release()
         return self.answer
+
+    @property
+    def listening(self) -> bool:
+        """Whether an answer may still come: neither there nor given up."""
+        return self._abandon.alive
 
     def poll(self) -> Answer | None:
         """Take in what has come, without waiting; the answer if it is complete."""
@@ -256,6 +261,7 @@ def _socket_pair() -> tuple[socket.socket, socket.socket]:
 def _abandon(
     connection: socket.socket,
     process: subprocess.Popen[bytes],
+    diagnostics: BinaryIO | None,
     owner: int,
     keep: object,
 ) -> None:
@@ -264,6 +270,8 @@ def _abandon(
     The shutdown reaches the program even if a fork of this process still holds a copy
     of the socket; such a fork itself only lets go of its copy.
     """
+    if diagnostics is not None:
+        diagnostics.close()
     if os.getpid() != owner:
         connection.close()
         return

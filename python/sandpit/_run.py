@@ -154,9 +154,14 @@ class Run:
         return f"<sandpit.Run {self._job.program!r} {state}>"
 
     def __del__(self) -> None:
-        """Warn of a run that nobody ended; its channel cancels it."""
+        """Warn of a run that nobody ended; its channel cancels it.
+
+        One that goes with a reference cycle finds its channel given up already.
+        """
         channel = getattr(self, "_channel", None)
-        if channel is not None and channel.poll() is None:
+        if channel is None or channel.answer is not None:
+            return
+        if not channel.listening or channel.poll() is None:
             warnings.warn(
                 f"run dropped before its end: {self!r}",
                 ResourceWarning,

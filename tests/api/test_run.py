@@ -80,7 +80,8 @@ def test_block_ends_the_run(fake, nothing_left):
     del run
 
 
-def test_dropped_run_is_cancelled_and_reaped(fake, nothing_left, tmp_path):
+@pytest.mark.parametrize("in_a_cycle", [False, True])
+def test_dropped_run_is_cancelled_and_reaped(fake, nothing_left, tmp_path, in_a_cycle):
     mark = tmp_path / "mark"
     fake("until-told", mark=mark)
     run = sandpit.start_string("pass")
@@ -88,6 +89,10 @@ def test_dropped_run_is_cancelled_and_reaped(fake, nothing_left, tmp_path):
         time.sleep(0.01)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        if in_a_cycle:  # then its channel is finalized before it
+            cycle = [run]
+            cycle.append(cycle)
+            del cycle
         del run
         gc.collect()
     assert [one.category for one in caught] == [ResourceWarning]
