@@ -94,8 +94,7 @@ static void judge_reading(struct sp_policy_answer *a)
         a->verdict = v;
         a->rivals_count = sp_question_rivals(p, &read, a->rivals);
         sp_answer_note(a, "it may be started, and is read for that");
-    } else if (a->here->refused.code == 0 &&
-               !sp_plan_kernel_reads(&a->here->plan, a->target)) {
+    } else if (a->here->granted && !sp_plan_kernel_reads(&a->here->plan, a->target)) {
         a->verdict = sp_policy_unread_program(p);
         a->rivals_count = 0;
         sp_answer_note(a, "the kernel reads a program that is started, and can be "

@@ -49,6 +49,8 @@ static struct sp_launch_report *report_new(void)
     return report;
 }
 
+static const char killed_early[] = "the program was killed while it was started";
+
 int sp_launch_failed(const struct sp_guest *guest, const struct sp_launch *launch,
                      struct sp_error *reterr)
 {
@@ -123,6 +125,28 @@ static long start(const struct sp_launch *launch, struct sp_guest *guest)
     return syscall(SYS_clone, flags | SIGCHLD, NULL, &guest->pidfd, NULL, NULL);
 }
 
+/* It hides its memory, or it is gone. */
+static int fail_unread(struct sp_guest *guest, const struct sp_launch *launch,
+                       struct sp_error *reterr)
+{
+    siginfo_t info = {0};
+    bool gone =
+        waitid(P_PID, (id_t)guest->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid == guest->pid;
+    kill(guest->pid, SIGKILL);
+    waitpid(guest->pid, NULL, 0);
+    int code = sp_launch_failed(guest, launch, reterr);
+    sp_guest_release(guest);
+    if (code != 0)
+        return code;
+    if (gone)
+        return sp_fail(reterr, SP_E_HOST, killed_early);
+    (void)sp_fail(reterr, SP_E_HOST,
+                  "%s (to run without it: --allow-degraded listener)",
+                  SP_MEMORY_HIDDEN);
+    return sp_error_what(reterr, "listener");
+}
+
 int sp_launch(const struct sp_launch *launch, struct sp_guest *ret_guest,
               struct sp_error *reterr)
 {
@@ -142,22 +166,14 @@ int sp_launch(const struct sp_launch *launch, struct sp_guest *ret_guest,
     if (guest.listener < 0 && launch->listener) {
         int code = sp_launch_failed(&guest, launch, reterr);
         if (code == 0)
-            code = sp_fail(reterr, SP_E_HOST,
-                           "the program was killed while it was started");
+            code = sp_fail(reterr, SP_E_HOST, killed_early);
         waitpid(guest.pid, NULL, 0);
         sp_guest_release(&guest);
         return code;
     }
     /* It is still a copy of this process: its exec waits for an answer. */
-    if (launch->listener && !sp_guest_readable(guest.pid)) {
-        kill(guest.pid, SIGKILL);
-        waitpid(guest.pid, NULL, 0);
-        sp_guest_release(&guest);
-        (void)sp_fail(reterr, SP_E_HOST,
-                      "%s (to run without it: --allow-degraded listener)",
-                      SP_MEMORY_HIDDEN);
-        return sp_error_what(reterr, "listener");
-    }
+    if (launch->listener && !sp_guest_readable(guest.pid))
+        return fail_unread(&guest, launch, reterr);
     *ret_guest = guest;
     return 0;
 }

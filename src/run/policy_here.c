@@ -14,6 +14,7 @@ int sp_policy_here_make(const struct sp_policy *written, const char *python,
     here->bound = NULL;
     here->plan.limits = (struct sp_limit_plan){0};
     here->refused.code = 0;
+    here->granted = false;
     here->has_tmp = sp_places_want_tmp(written);
     for (int i = 0; i < SP_LIMIT_COUNT; i++)
         limits.value[i] = sp_policy_limit(written, (enum sp_limit)i);
@@ -26,11 +27,13 @@ int sp_policy_here_make(const struct sp_policy *written, const char *python,
                               getenv("PATH"), &here->places, reterr);
     if (code == 0)
         code = sp_policy_bind(written, &here->places.places, &here->bound, reterr);
-    if (code == 0 &&
-        sp_plan_make(here->bound, &limits, SP_CALLS_FOLDED, 0, &here->plan,
-                     &here->refused) == 0 &&
-        sp_plan_grant(&here->plan, &here->places.places, NULL, 0, &here->refused) == 0)
+    if (code == 0 && sp_plan_make(here->bound, &limits, SP_CALLS_FOLDED, 0, &here->plan,
+                                  &here->refused) == 0) {
         here->refused.code = 0;
+        /* Where the interpreter may not be read no run starts: that is the policy's doing. */
+        here->granted =
+            sp_plan_grant(&here->plan, &here->places.places, NULL, 0, NULL) == 0;
+    }
     return code;
 }
 

@@ -18,6 +18,7 @@ struct sp_policy_here {
     struct sp_policy *bound; /* released by sp_policy_here_release */
     struct sp_plan plan;     /* of use only where nothing is refused */
     struct sp_error refused; /* code 0: it can be enforced here */
+    bool granted;            /* and the plan has what the kernel is let do by itself */
     bool has_tmp;
 };
 
