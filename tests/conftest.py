@@ -22,10 +22,22 @@ def pytest_configure() -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Give tests that take `python` one run for each interpreter of this machine."""
-    if "python" in metafunc.fixturenames:
-        found = interpreters.find()
-        metafunc.parametrize("python", found, ids=[one.label for one in found])
+    """Give tests that take `python` one run for each interpreter of this machine, as far
+    as their mark `versions` means it; where there is none, the first of these is
+    required."""
+    if "python" not in metafunc.fixturenames:
+        return
+    marker = metafunc.definition.get_closest_marker("versions")
+    since, before = _versions(**marker.kwargs) if marker else _versions()
+    found = [one for one in interpreters.find() if since <= one.version[:2] < before]
+    given = [pytest.param(one, id=one.label) for one in found] or [
+        pytest.param(None, marks=pytest.mark.requires(f"python3.{since[1]}"))
+    ]
+    metafunc.parametrize("python", given)
+
+
+def _versions(since=(3, 9), before=(4, 0)):
+    return since, before
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

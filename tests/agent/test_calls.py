@@ -214,9 +214,8 @@ def test_raise_and_resume_are_marked_in_runs(traced):
     ]
 
 
+@pytest.mark.versions(since=(3, 12))
 def test_c_functions_are_told_once_for_each_place(traced, python):
-    if python.version < (3, 12):
-        pytest.skip("from 3.12 on")
     run = traced("for i in range(5):\n    len('abc')\nlen('x')\n", "folded")
     told = [
         (one["line"], one["caller"])
@@ -416,10 +415,9 @@ print([m.get_tool(i) for i in range(6)], [m.get_events(i) for i in range(6)])
 """
 
 
+@pytest.mark.versions(since=(3, 12))
 @pytest.mark.parametrize("level", ["first", "folded", "all"])
 def test_monitoring_seems_to_be_the_programs_own(traced, python, tmp_path, level):
-    if python.version < (3, 12):
-        pytest.skip("from 3.12 on")
     code = MONITORING.format(quiet=True)
     run = traced(code, level)
     assert normal(run.stdout) == normal(plain(python, code, tmp_path))
@@ -432,6 +430,7 @@ def normal(text: str) -> str:
     return "\n".join(line for line in text.splitlines() if not line.startswith("1 {"))
 
 
+@pytest.mark.versions(since=(3, 12))
 @pytest.mark.parametrize(
     "attempt",
     [
@@ -444,8 +443,6 @@ def normal(text: str) -> str:
 )
 @pytest.mark.parametrize("level", ["folded", "all"])
 def test_monitoring_cannot_be_switched_off(traced, python, level, attempt):
-    if python.version < (3, 12):
-        pytest.skip("from 3.12 on")
     code = (
         "import sys\nm = sys.monitoring\ndef leaf(): pass\nleaf()\n"
         f"for i in range(6):\n    try: {attempt}\n    except ValueError: pass\n"
@@ -490,9 +487,9 @@ def test_stack_of_a_native_act_is_read_from_outside(traced):
     assert [line.split()[1] for line in told["stack"][:3]] == ["dial", "dial", "gen"]
 
 
+# Later ones have no way in without a Python module.
+@pytest.mark.versions(before=(3, 13))
 def test_subinterpreters_are_traced_or_counted_as_lost(traced, python):
-    if python.version >= (3, 13):
-        pytest.skip("no way in without a Python module")
     code = (
         "import _xxsubinterpreters as sub\n"
         "one = sub.create()\n"
@@ -505,14 +502,15 @@ def test_subinterpreters_are_traced_or_counted_as_lost(traced, python):
     assert sum(counts) == 50 or run.of("lost")
 
 
+@pytest.mark.versions(since=(3, 13))
 @pytest.mark.parametrize("level", ["first", "folded", "all"])
 def test_events_of_a_library_are_no_calls_of_python(traced, python, level):
     # From 3.13 on a library may tell monitoring tools of its own code, which need not be a
     # code object: the agent took it for one, and the process died.
-    if python.version < (3, 13):
-        pytest.skip("from 3.13 on")
     if not python.has("_testcapi"):
-        pytest.skip("no Python module fires events")
+        abilities.require(
+            "testcapi", f"{python.label} has no _testcapi, which fires events"
+        )
     code = (
         "import _testcapi, sys\n"
         "m = sys.monitoring\n"

@@ -109,10 +109,10 @@ def test_ending_is_as_usual(guest, python, tmp_path, flags, env, ending):
     assert outcome.told("hello")
 
 
+# From then on a Python call needs no C stack.
+@pytest.mark.versions(since=(3, 11))
 @pytest.mark.parametrize("calls", ["off", "folded"])
 def test_deep_recursion(guest, python, calls):
-    if python.version < (3, 11):
-        pytest.skip("requires: python3.11, which needs no C stack for a Python call")
     code = (
         "import sys\nsys.setrecursionlimit(60000)\n"
         "def f(n):\n    return 0 if n == 0 else 1 + f(n - 1)\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+from abilities import require
 
 pytestmark = [
     pytest.mark.requires("program"),
@@ -304,7 +305,7 @@ def libraries(tmp_path, python):
         [python.path, "-c", code], capture_output=True, text=True, check=True
     ).stdout.strip()
     if not found.endswith(".so"):
-        pytest.skip("requires: an extension module as a file (all are built in)")
+        require("extension-files", f"{python.label} has them all built in")
     return library, found
 
 

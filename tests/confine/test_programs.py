@@ -507,11 +507,9 @@ def test_a_path_in_memory_that_changes_while_it_is_judged(
     assert sandpit.verify() == 0
 
 
+@pytest.mark.requires("x86_64")
 def test_nobody_runs_another_loader_by_hand(sandpit, policy, tmp_path):
     """An allowed folder holds the loader; what it is given to run is not allowed."""
-    lib = os.path.dirname(canonical("/lib64/ld-linux-x86-64.so.2"))
-    if not os.path.exists(lib):
-        pytest.skip("another architecture")
     script = (
         "import subprocess\n"
         "print(subprocess.run(['/lib64/ld-linux-x86-64.so.2', '/bin/echo', 'hi'],"

@@ -179,8 +179,7 @@ def as_user(user):
 def identity(request, tmp_path):
     """Keywords of subprocess for running as root, or as an ordinary user."""
     if request.param == "root":
-        if os.geteuid() != 0:
-            pytest.skip("requires: root")
+        require("root")
         return {}
     if os.geteuid() != 0:
         return {}

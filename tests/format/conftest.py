@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -47,22 +46,3 @@ def reader(tmp_path: Path) -> Callable[..., Completed]:
         return subprocess.run([str(program), *map(str, arguments)], **settings)
 
     return run
-
-
-@pytest.fixture(scope="session")
-def requires_tool() -> Callable[..., Callable[[str], str]]:
-    """Skips where a tool is missing; gives a function that runs a shell command."""
-
-    def need(*names: str) -> Callable[[str], str]:
-        for name in names:
-            if shutil.which(name) is None:
-                pytest.skip(f"{name} is not installed")
-
-        def run(command: str) -> str:
-            return subprocess.run(
-                ["sh", "-c", command], check=True, capture_output=True, text=True
-            ).stdout
-
-        return run
-
-    return need

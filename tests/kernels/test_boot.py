@@ -31,24 +31,17 @@ def run(folder: Path, policy: str, *options: str) -> tuple[dict, int]:
     return json.loads(done.stdout), done.returncode
 
 
-def booted_without_landlock() -> bool:
-    """Whether the boot left it out, or the kernel has none: then runs must refuse."""
-    return abilities.lack("landlock") is not None
-
-
+@pytest.mark.requires("no-landlock")
 @pytest.mark.parametrize("policy", POLICIES)
 def test_without_landlock_no_program_starts(tmp_path, policy):
-    if not booted_without_landlock():
-        pytest.skip("this machine has Landlock")
     result, code = run(tmp_path, policy)
     assert code == 125
     assert result["error"]["missing"] == ["landlock"]
     assert not (tmp_path / "made").exists()
 
 
+@pytest.mark.requires("no-landlock")
 def test_without_landlock_the_remedy_is_named(tmp_path):
-    if not booted_without_landlock():
-        pytest.skip("this machine has Landlock")
     result, _ = run(tmp_path, "no-network")
     assert "lsm=" in result["error"]["message"]
 
@@ -57,21 +50,13 @@ def test_landlock_is_what_the_kernel_says(tmp_path):
     done = subprocess.run([PROGRAM, "doctor", "--json"], capture_output=True, text=True)
     host = json.loads(done.stdout)["host"]
     assert host["kernel"] == os.uname().release
-    assert (host["landlock_abi"] == 0) == booted_without_landlock()
-
-
-def memory_is_hidden() -> bool:
-    """Whether Yama keeps even a child's memory from its parent."""
-    scope = Path("/proc/sys/kernel/yama/ptrace_scope")
-    return scope.exists() and int(scope.read_text()) >= 2
+    assert (host["landlock_abi"] == 0) == (abilities.lack("landlock") is not None)
 
 
 # A user's run that counts processes has a user namespace of its own, in which it may look.
-@pytest.mark.requires("landlock")
+@pytest.mark.requires("landlock", "hidden-memory")
 @pytest.mark.parametrize("policy", ["trace-only", "no-network", "read-only"])
 def test_where_memory_is_hidden_no_program_starts(tmp_path, policy):
-    if not memory_is_hidden():
-        pytest.skip("memory can be read on this machine")
     result, code = run(tmp_path, policy)
     assert code == 125
     assert result["error"]["missing"] == ["listener"]

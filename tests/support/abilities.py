@@ -21,8 +21,8 @@ from interpreters import find as find_pythons
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PROGRAMS = ("bash", "cc", "fish", "git", "groff", "strace", "zsh")
-MODULES = ("matplotlib", "numpy", "pandas", "requests")
+PROGRAMS = ("b2sum", "bash", "cc", "fish", "git", "groff", "strace", "zsh")
+MODULES = ("matplotlib", "mypy", "numpy", "pandas", "requests")
 
 
 def require(name: str, missing: str | None = None) -> None:
@@ -51,6 +51,10 @@ def lack(name: str) -> str | None:
         return None if found else f"no folder {name} of shared programs"
     if name.startswith("landlock"):
         return _lack_landlock(int(name.partition(">=")[2] or 1))
+    if name == "no-landlock":  # booted without it, or a kernel that has none
+        return "it has Landlock" if lack("landlock") is None else None
+    if name == "hidden-memory":
+        return None if _memory_is_hidden() else "memory can be read here"
     if name == "listener":
         return _lack_listener()
     if name == "ipv6":
@@ -107,9 +111,14 @@ def _lack_listener() -> str | None:
     has = call(ctypes.c_long(number), ctypes.c_uint(3), ctypes.c_uint(0), sizes)
     if has != 0:
         return "no seccomp user notification"
-    yama = Path("/proc/sys/kernel/yama/ptrace_scope")
-    hidden = yama.exists() and int(yama.read_text()) >= 2
+    hidden = _memory_is_hidden()
     return "Yama hides the memory of other processes" if hidden else None
+
+
+def _memory_is_hidden() -> bool:
+    """Whether Yama keeps even a child's memory from its parent."""
+    yama = Path("/proc/sys/kernel/yama/ptrace_scope")
+    return yama.exists() and int(yama.read_text()) >= 2
 
 
 def _lack_thread_descriptors() -> str | None:
