@@ -109,11 +109,15 @@ static void add_folder(struct sp_interpreter *in, const char *prefix)
     in->prefixes_size += size;
 }
 
+/* Each once. */
 static void add_root(struct sp_interpreter *in, const char *prefix, const char *rest)
 {
     char text[PATH_MAX];
     int n = snprintf(text, sizeof text, "%s%s", strcmp(prefix, "/") == 0 ? "" : prefix,
                      rest);
+    for (size_t at = 0; at < in->roots_size; at += strlen(in->roots + at) + 1)
+        if (strcmp(in->roots + at, text) == 0)
+            return;
     if (n > 0 && n < PATH_MAX && in->roots_size + (size_t)n + 2 <= sizeof in->roots) {
         memcpy(in->roots + in->roots_size, text, (size_t)n + 1);
         in->roots_size += (size_t)n + 1;
@@ -162,21 +166,50 @@ static bool environment_home(const char *prefix, char home[PATH_MAX])
     return found;
 }
 
-static void find_roots(struct sp_interpreter *in)
+/* The environment around one name of the interpreter, and what that was made from. */
+static void add_environment(struct sp_interpreter *in, const char *program)
 {
     char prefix[PATH_MAX];
     char home[PATH_MAX];
     char real[PATH_MAX];
-    snprintf(prefix, sizeof prefix, "%s", in->path);
-    if (up_twice(prefix) && environment_home(prefix, home)) {
-        add_prefix(in, prefix);
-        if (sp_real_path(prefix, real) && strcmp(real, prefix) != 0)
-            add_prefix(in, real);
-        if (up(home))
-            add_prefix(in, home);
-    }
-    if (sp_real_path(in->path, real) && up_twice(real))
+    snprintf(prefix, sizeof prefix, "%s", program);
+    if (!up_twice(prefix) || !environment_home(prefix, home))
+        return;
+    add_prefix(in, prefix);
+    if (sp_real_path(prefix, real) && strcmp(real, prefix) != 0)
         add_prefix(in, real);
+    if (up(home))
+        add_prefix(in, home);
+}
+
+/* Where the link `path` leads, one step. false: it is none. */
+static bool follow_once(char path[PATH_MAX])
+{
+    char target[PATH_MAX];
+    char from[PATH_MAX];
+    ssize_t n = readlink(path, target, sizeof target - 1);
+    if (n <= 0)
+        return false;
+    target[n] = '\0';
+    snprintf(from, sizeof from, "%s", path);
+    int length = target[0] == '/' ? 0 : (int)(strrchr(from, '/') - from) + 1;
+    n = snprintf(path, PATH_MAX, "%.*s%s", length, from, target);
+    return n < PATH_MAX;
+}
+
+#define LINKS_MAX 40 /* as in the kernel */
+
+/* A link to an environment's interpreter is the environment's: Python goes from link to link. */
+static void find_roots(struct sp_interpreter *in)
+{
+    char path[PATH_MAX];
+    snprintf(path, sizeof path, "%s", in->path);
+    int links = 0;
+    do
+        add_environment(in, path);
+    while (links++ < LINKS_MAX && follow_once(path));
+    if (sp_real_path(in->path, path) && up_twice(path))
+        add_prefix(in, path);
     const char *user = getenv("HOME");
     if (user != NULL)
         add_root(in, user, "/.local/lib/python");
@@ -184,19 +217,35 @@ static void find_roots(struct sp_interpreter *in)
     in->prefixes[in->prefixes_size++] = '\0';
 }
 
+/* An absolute path without empty components and ".". */
+static void tidy(char *path)
+{
+    char *to = path;
+    for (const char *at = path; *at != '\0';) {
+        at += strspn(at, "/");
+        size_t n = strcspn(at, "/");
+        if (n > 1 || (n == 1 && at[0] != '.')) {
+            *to++ = '/';
+            memmove(to, at, n);
+            to += n;
+        }
+        at += n;
+    }
+    *to = '\0';
+}
+
 static int make_absolute(struct sp_interpreter *in, struct sp_error *reterr)
 {
     char relative[PATH_MAX];
-    char folder[PATH_MAX];
-    if (in->path[0] == '/')
-        return 0;
+    char folder[PATH_MAX] = "";
     snprintf(relative, sizeof relative, "%s", in->path);
-    if (getcwd(folder, sizeof folder) == NULL)
+    if (relative[0] != '/' && getcwd(folder, sizeof folder) == NULL)
         return sp_fail_errno(reterr, SP_E_HOST, "the current folder cannot be read");
     int n = snprintf(in->path, sizeof in->path, "%s/%s", folder, relative);
     if (n < 0 || n >= PATH_MAX)
         return sp_fail(reterr, SP_E_NOT_FOUND,
                        "the path of the interpreter is too long");
+    tidy(in->path);
     return 0;
 }
 

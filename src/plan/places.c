@@ -143,10 +143,30 @@ static void find_user_base(struct sp_run_places *p)
         snprintf(p->user_base, sizeof p->user_base, "%.*s", n, path);
 }
 
-static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
+/* The name that the interpreter is started by, in the folder where it really lies, and its file: as
+ * such paths are judged. */
+static void add_program(struct sp_run_places *p, const char *program)
 {
     char path[PATH_MAX];
     char real[PATH_MAX];
+    const char *slash = strrchr(program, '/');
+    int length = (int)(slash - program);
+    snprintf(path, sizeof path, "%.*s", length == 0 ? 1 : length, program);
+    if (sp_real_path(path, real) &&
+        (size_t)snprintf(path, sizeof path, "%s%s", strcmp(real, "/") == 0 ? "" : real,
+                         slash) < sizeof path) {
+        add(p, &p->programs, path);
+        add(p, &p->read, path);
+    }
+    if (sp_real_path(program, real) && strcmp(real, path) != 0) {
+        add(p, &p->programs, real);
+        add(p, &p->read, real);
+    }
+}
+
+static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
+{
+    char path[PATH_MAX];
     for (size_t at = 0; in->prefixes[at] != '\0'; at += strlen(in->prefixes + at) + 1)
         add_prefix(p, in->prefixes + at);
     find_user_base(p);
@@ -155,12 +175,7 @@ static void add_python(struct sp_run_places *p, const struct sp_interpreter *in)
         add(p, &p->read, path);
         add(p, &p->write, path);
     }
-    add(p, &p->programs, in->path);
-    add(p, &p->read, in->path);
-    if (sp_real_path(in->path, real) && strcmp(real, in->path) != 0) {
-        add(p, &p->programs, real);
-        add(p, &p->read, real);
-    }
+    add_program(p, in->path);
 }
 
 static void add_system(struct sp_run_places *p)
