@@ -123,6 +123,14 @@ int sp_acts_truncate(const char *operation, PyObject *args)
     return path && PyLong_Check(path) ? 0 : sp_acts_path(operation, args);
 }
 
+/* A descriptor that cannot be one, libc refuses by itself. */
+int sp_acts_times(const char *operation, PyObject *args)
+{
+    PyObject *path = sp_acts_item(args, 0);
+    bool none = path && PyLong_Check(path) && small_int(path) < 0;
+    return none ? 0 : sp_acts_path(operation, args);
+}
+
 int sp_acts_paths(const char *operation, PyObject *args)
 {
     struct sp_lane_record *r = sp_record_act(SP_KIND_FILE, operation);

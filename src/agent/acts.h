@@ -16,6 +16,7 @@ int sp_acts_database(const char *operation,
                      PyObject *args);                    /* (path,): opened by C code */
 int sp_acts_path(const char *operation, PyObject *args); /* (path, ...) */
 int sp_acts_truncate(const char *operation, PyObject *args); /* (path or fd, length) */
+int sp_acts_times(const char *operation, PyObject *args);    /* (path or fd, ...) */
 int sp_acts_paths(const char *operation, PyObject *args);    /* (from, to, ...) */
 int sp_acts_program(const char *operation, PyObject *args);  /* (program, argv, ...) */
 int sp_acts_shell(const char *operation, PyObject *args);    /* os.system */

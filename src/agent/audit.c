@@ -167,7 +167,7 @@ static const struct watch watches[] = {
     {"os.chmod", sp_acts_path, "chmod"},
     {"os.chown", sp_acts_path, "chown"},
     {"os.chflags", sp_acts_path, "chflags"},
-    {"os.utime", sp_acts_path, "utime"},
+    {"os.utime", sp_acts_times, "utime"},
     {"os.setxattr", sp_acts_path, "setxattr"},
     {"os.removexattr", sp_acts_path, "removexattr"},
     {"shutil.copyfile", sp_acts_paths, "copyfile"},

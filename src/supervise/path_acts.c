@@ -143,10 +143,11 @@ static int read_path(struct sp_act_call *call, int8_t dirfd, int8_t path,
     if (path != NONE && address == 0 && !may_lack_path(call, folder))
         return -EFAULT;
     int result = sp_path_read(call, folder, address, last, ret_path);
-    bool empty = result == 0 && address != 0 && ret_path->asked[0] == '\0';
+    bool empty = (result == 0 || result == -ENOENT) && address != 0 &&
+                 ret_path->asked[0] == '\0';
     if (empty && (sp_attributes_flags(call) & AT_EMPTY_PATH) == 0)
         return -ENOENT;
-    return result;
+    return empty && result == -ENOENT ? -EBADF : result;
 }
 
 static bool is_op(const struct path_call *p, const char *op)

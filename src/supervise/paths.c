@@ -49,20 +49,25 @@ static const char *last_name(const char *path, char folder[PATH_MAX])
 }
 
 /* The object's folder as the guest sees it, with the last name as it was written. false: that
- * folder cannot be found. */
-static bool by_folder(pid_t tid, int dirfd, const char *path, char to[PATH_MAX])
+ * folder cannot be found. *ret_link: there is a link of that name. */
+static bool by_folder(pid_t tid, struct sp_path *path, bool *ret_link)
 {
     char folder[PATH_MAX];
-    const char *last = last_name(path, folder);
-    sp_auto_fd fd = sp_guest_open_path(tid, dirfd, folder, O_DIRECTORY);
+    char one;
+    char *to = path->text;
+    const char *last = last_name(path->asked, folder);
+    sp_auto_fd fd =
+        sp_guest_walk_path(tid, path->dirfd, folder, O_DIRECTORY, &path->only_guest);
+    *ret_link = false;
     if (fd < 0 || last[0] == '\0' || last[0] == '/' || strncmp(last, "..", 3) == 0 ||
         strcmp(last, ".") == 0 || !canonical(fd, to)) {
-        as_written(tid, dirfd, path, to);
+        as_written(tid, path->dirfd, path->asked, to);
         return fd >= 0;
     }
     size_t length = strlen(to);
     snprintf(to + length, PATH_MAX - length, "%s%.*s", length == 1 ? "" : "/",
              (int)strcspn(last, "/"), last);
+    *ret_link = readlinkat(fd, last, &one, 1) > 0;
     return true;
 }
 
@@ -92,13 +97,16 @@ static int open_named(pid_t tid, struct sp_path *path)
     return sp_guest_walk_path(tid, path->dirfd, bare, O_NOFOLLOW, &path->only_guest);
 }
 
-/* Where path->asked leads. */
+/* Where path->asked leads. *ret_elsewhere: the guest may come to something else: procfs has names
+ * that mean whoever looks. */
 static int resolve(const struct sp_act_call *call, enum sp_last last, bool named,
-                   struct sp_path *path)
+                   struct sp_path *path, bool *ret_elsewhere)
 {
     pid_t tid = (pid_t)call->n->pid;
     struct stat st;
+    bool link;
     size_t size = strlen(path->asked);
+    *ret_elsewhere = false;
     path->error = 0;
     path->stray = false;
     path->only_guest = false;
@@ -115,9 +123,28 @@ static int resolve(const struct sp_act_call *call, enum sp_last last, bool named
         path->mode = fstat(fd, &st) == 0 ? st.st_mode : 0;
         return 0;
     }
+    bool only_guest = path->only_guest;
     path->error = fd < 0 ? -fd : ENAMETOOLONG;
-    path->stray = !by_folder(tid, path->dirfd, path->asked, path->text);
+    path->stray = !by_folder(tid, path, &link);
+    path->only_guest = only_guest || (path->only_guest && path->error == ENOENT);
+    if (path->only_guest)
+        path->error = EACCES;
+    *ret_elsewhere =
+        path->only_guest ||
+        (path->error == ENOENT && (path->stray || (link && last == SP_LAST_FOLLOWED)));
     return 0;
+}
+
+/* For what the guest comes to instead, the path is written so that it leads there for us too. */
+static void look_again(const struct sp_act_call *call, enum sp_last last,
+                       struct sp_path *path)
+{
+    static struct sp_path other;
+    char text[PATH_MAX];
+    if (sp_guest_proc_walk((pid_t)call->n->pid, path->dirfd, path->asked,
+                           last == SP_LAST_FOLLOWED, text) &&
+        sp_path_take(call, AT_FDCWD, text, last, &other) == 0)
+        *path = other;
 }
 
 int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
@@ -129,7 +156,11 @@ int sp_path_read(const struct sp_act_call *call, int dirfd, uint64_t address,
     ssize_t size = address == 0 ? 0
                                 : sp_guest_text(tid, address, ret_path->asked,
                                                 sizeof ret_path->asked);
-    int result = size < 0 ? (int)size : resolve(call, last, address != 0, ret_path);
+    bool elsewhere = false;
+    int result =
+        size < 0 ? (int)size : resolve(call, last, address != 0, ret_path, &elsewhere);
+    if (elsewhere)
+        look_again(call, last, ret_path);
     return sp_notify_valid(call) ? result : -ESRCH;
 }
 
@@ -138,7 +169,8 @@ int sp_path_take(const struct sp_act_call *call, int dirfd, const char *asked,
 {
     ret_path->dirfd = dirfd;
     snprintf(ret_path->asked, sizeof ret_path->asked, "%s", asked);
-    int result = resolve(call, last, true, ret_path);
+    bool elsewhere;
+    int result = resolve(call, last, true, ret_path, &elsewhere);
     return sp_notify_valid(call) ? result : -ESRCH;
 }
 

@@ -125,8 +125,10 @@ static int open_magic(pid_t tid, const char *path, int flags, bool *ret_loops)
         return -EXDEV;
     const char *behind = rest + n + strspn(rest + n, "/");
     snprintf(name, sizeof name, "/proc/%d/%.*s", pid, (int)n, rest);
-    sp_auto_fd object = open(name, O_PATH | O_CLOEXEC);
-    if (object < 0 || behind[0] == '\0')
+    bool last = behind[0] == '\0';
+    bool folder = last && (rest[n] == '/' || (flags & O_DIRECTORY) != 0);
+    sp_auto_fd object = open(name, O_PATH | O_CLOEXEC | (folder ? O_DIRECTORY : 0));
+    if (object < 0 || last)
         return object < 0 ? -errno : sp_steal_fd(&object);
     struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_PATH | O_CLOEXEC),
                            .resolve = RESOLVE_NO_MAGICLINKS};
@@ -137,15 +139,27 @@ static int open_magic(pid_t tid, const char *path, int flags, bool *ret_loops)
     return code;
 }
 
+/* procfs's names for whoever looks, as the thread's. */
+static const char *expand_self(pid_t tid, const char *path, char to[PATH_MAX])
+{
+    pid_t pid;
+    const char *rest;
+    if (!sp_guest_proc_path(tid, path, &pid, &rest))
+        return path;
+    int n = snprintf(to, PATH_MAX, "/proc/%d/%s", (int)pid, rest);
+    return n < PATH_MAX ? to : path;
+}
+
 int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
                        bool *ret_only_guest)
 {
     struct statfs fs;
+    char other[PATH_MAX];
     *ret_only_guest = false;
     bool loops = false;
     int fd = open_magic(tid, path, flags, &loops);
     if (fd == -EXDEV)
-        fd = open_for(tid, dirfd, path, flags, &loops);
+        fd = open_for(tid, dirfd, expand_self(tid, path, other), flags, &loops);
     if (fd < 0 && (fd != -ELOOP || loops))
         return fd;
     if (fd >= 0 && (fstatfs(fd, &fs) != 0 || fs.f_type != PROC_MAGIC))

@@ -21,13 +21,21 @@ NOREPLACE, EXCHANGE = 1, 2  # renameat2
 SYMLINK_NOFOLLOW, SYMLINK_FOLLOW, EMPTY_PATH, REMOVEDIR = 0x100, 0x400, 0x1000, 0x200
 NUMBERS = {"open": 2, "openat": 257, "creat": 85, "mkdir": 83, "unlinkat": 263,
            "rename": 82, "renameat2": 316, "linkat": 265, "symlinkat": 266,
-           "mknodat": 259, "fchmodat2": 452, "truncate": 76}  # fmt: skip
+           "mknodat": 259, "fchmodat2": 452, "truncate": 76, "fchownat": 260,
+           "utimensat": 280}  # fmt: skip
+
+
+BEFORE = {
+    "fd": b"/proc/self/fd/%d/",
+    "devfd": b"/dev/fd/%d/",
+    "kept": b"/proc/self/fd/%d",
+}
 
 
 class Path(NamedTuple):
     """How a program names a path: as it is, from a descriptor, through procfs."""
 
-    way: str  # plain, at, fd, devfd, cwd
+    way: str  # plain, at, fd, devfd, cwd; kept: a descriptor that an earlier open kept
     slot: int  # of the descriptor, where there is one
     text: bytes
 
@@ -36,19 +44,26 @@ class Path(NamedTuple):
         return f"D[{self.slot}]" if self.way == "at" else str(CWD)
 
     @property
+    def table(self) -> str:
+        return "F" if self.way == "kept" else "D"
+
+    @property
     def source(self) -> str:
-        before = {"fd": b"/proc/self/fd/%d/", "devfd": b"/dev/fd/%d/"}.get(self.way)
+        before = BEFORE.get(self.way)
         if before is not None:
             text = before + self.text.replace(b"%", b"%%")
-            return f"{text!r} % D[{self.slot}]"
+            return f"{text!r} % {self.table}[{self.slot}]"
         return repr(b"/proc/self/cwd/" + self.text if self.way == "cwd" else self.text)
 
     def seen(self, names: dict) -> tuple[int, bytes]:
-        """Give the descriptor and the text that the program passes."""
-        folder = names["D"][self.slot] if self.way in ("at", "fd", "devfd") else CWD
-        before = {"fd": b"/proc/self/fd/%d/", "devfd": b"/dev/fd/%d/"}.get(self.way)
-        if before is not None:
-            return CWD, before % folder + self.text
+        """Give the descriptor and the text that the program passes; LookupError if there is no
+        such descriptor."""
+        if self.way in BEFORE:
+            fd = names[self.table][self.slot]
+            if fd < 0:
+                raise LookupError(self)
+            return CWD, BEFORE[self.way] % fd + self.text
+        folder = names["D"][self.slot] if self.way == "at" else CWD
         return folder, (b"/proc/self/cwd/" if self.way == "cwd" else b"") + self.text
 
 
@@ -221,14 +236,19 @@ def ask_change(op: str, path: Path, follow: bool) -> Callable[[dict], Ask]:
     return ask
 
 
-def ask_slot(op: str, table: str, slot: int) -> Callable[[dict], Ask]:
+def ask_slot(
+    op: str, table: str, slot: int, by_number: bool = True
+) -> Callable[[dict], Ask]:
+    """By its number, one opened with O_PATH cannot be changed; by an empty path it can."""
+
     def ask(names: dict) -> Ask:
         try:
             path = kernel_name(names[table][slot])
             bare = fcntl.fcntl(names[table][slot], fcntl.F_GETFL) & O_PATH
         except OSError:
             return Ask(None, True)
-        return Ask(event("file", op, Found(0, path)), bool(bare), [("write", op, path)])
+        told = event("file", op, Found(0, path))
+        return Ask(told, by_number and bool(bare), [("write", op, path)])
 
     return ask
 

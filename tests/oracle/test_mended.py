@@ -10,6 +10,7 @@ from pathlib import Path as File
 import pytest
 from operations import (
     CWD,
+    EMPTY_PATH,
     EXCHANGE,
     NOREPLACE,
     NUMBERS,
@@ -80,6 +81,20 @@ def changed(op: str, source: str, path: bytes) -> Operation:
 
 def by_number(op: str, source: str) -> Operation:
     return Operation("", source, "none", 0, ask_slot(op, "F", 0))
+
+
+def kept(behind: bytes = b"") -> Path:
+    return Path("kept", 0, behind)
+
+
+def reopened(flags: int, behind: bytes = b"") -> Operation:
+    path = kept(behind)
+    source = f"os.open({path.source}, {flags}, 0o644)"
+    return Operation("", source, "fd", 0, ask_open(path, flags))
+
+
+def by_empty_path(op: str, source: str) -> Operation:
+    return Operation("", source, "none", 0, ask_slot(op, "F", 0, by_number=False))
 
 
 def file(path: bytes) -> Entry:
@@ -219,6 +234,18 @@ CASES = {
         {"deny_read": ["**/deep"], "allow_write": [W + "/deep"]},
         [folder(b"w/a"), file(b"w/a/file"), Entry("link", b"w/deep", b"a")],
         [renamed(b"deep", b"a/out")]),
+    # What a descriptor is open on was taken for a folder by a slash behind it.
+    "a descriptor's file is no folder": ({"deny_write": [W + "/a"]}, [file(b"w/b")], [
+        opened(b"b", os.O_RDONLY, "keep"), reopened(os.O_WRONLY, b"/"), reopened(os.O_WRONLY),
+        Operation("", f"os.rename({kept(b'/a').source}, b'no/a')", "none", 0,
+                  ask_move("rename", kept(b"/a"), plain(b"no/a")))]),
+    # ENOENT; and the descriptor that is none was told of with the next act.
+    "no descriptor": ({"deny_write": [W]}, [], [
+        by_empty_path("chown", f"C({NUMBERS['fchownat']}, F[0], b'', -1, -1, {EMPTY_PATH})"),
+        by_number("utime", "os.utime(F[0], (1, 1))"),
+        done("os.chdir(b'.')"), opened(b".", O_PATH, "keep"),
+        Operation("", f"C({NUMBERS['utimensat']}, F[0], b'', None, {EMPTY_PATH})", "none", 0,
+                  ask_slot("utime", "F", 0, by_number=False))]),
 }  # fmt: skip
 
 

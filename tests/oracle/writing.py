@@ -7,6 +7,7 @@ import random
 import stat
 
 from operations import (
+    EMPTY_PATH,
     EXCHANGE,
     NOREPLACE,
     NUMBERS,
@@ -26,7 +27,7 @@ from operations import (
 from trees import NAMES, Entry
 
 HEAD = """\
-import ctypes, json, os, socket, stat, sys
+import ctypes, json, os, socket, stat, struct, sys
 C = ctypes.CDLL(None, use_errno=True).syscall
 C.restype = ctypes.c_long
 def checked(value, function, arguments):
@@ -116,6 +117,9 @@ class Generator:
         target = self.root + b"/" + self.place()
         if rng.random() < 0.01:  # none, too long a name, too long a path
             return Path("plain", 0, rng.choice([b"", b"n" * 256, b"a/" * 150 + b"a"]))
+        if rng.random() < 0.04:
+            behind = rng.choices([b"", b"/", b"/" + rng.choice(NAMES)], [6, 1, 2])[0]
+            return Path("kept", rng.randrange(4), behind)
         chance = rng.random()
         if chance < 0.35:
             return Path("plain", 0, self.bent(target))
@@ -155,8 +159,8 @@ class Generator:
             (self.open, 30), (self.listing, 5), (self.mkdir, 6), (self.remove, 9),
             (self.rename, 12), (self.link, 6), (self.symlink, 5), (self.node, 4),
             (self.truncate, 4), (self.mode, 5), (self.owner, 3), (self.times, 5),
-            (self.attribute, 4), (self.keep, 4), (self.by_slot, 6), (self.chdir, 2),
-            (self.socket, 2),
+            (self.attribute, 4), (self.keep, 5), (self.by_slot, 6), (self.chdir, 2),
+            (self.socket, 2), (self.by_empty_path, 3),
         ]  # fmt: skip
         chosen = self.rng.choices(*zip(*makers))[0]
         return chosen()
@@ -267,7 +271,7 @@ class Generator:
 
     def socket(self) -> Operation:
         path = self.path()
-        if path.way == "at" or len(path.text) > 90:
+        if path.way in ("at", "kept") or len(path.text) > 90:
             path = Path("plain", 0, self.rng.choice(NAMES))
         source = f"socket.socket(socket.AF_UNIX).bind({path.source})"
         return Operation("bind", source, "none", 0, ask_make("bind", path))
@@ -344,9 +348,32 @@ class Generator:
         ask = ask_slot(op, "F", slot) if op else nothing_asked
         return Operation("f" + (op or "truncate"), source, "none", slot, ask)
 
+    def by_empty_path(self) -> Operation:
+        """Change what a descriptor is open on, whatever it was opened for."""
+        table = self.rng.choice("DF")
+        slot = self.rng.randrange(len(self.folders) if table == "D" else 4)
+        when = self.rng.randrange(3000, 4000)
+        op, call, words = self.rng.choice(
+            [
+                ("chmod", "fchmodat2", "0o751"),
+                ("chown", "fchownat", "-1, -1"),
+                ("utime", "utimensat", f"struct.pack('4q', {when}, 0, {when}, 0)"),
+            ]
+        )
+        source = f"C({NUMBERS[call]}, {table}[{slot}], b'', {words}, {EMPTY_PATH})"
+        return Operation("e" + op, source, "none", slot,
+                         ask_slot(op, table, slot, by_number=False))  # fmt: skip
+
     def chdir(self) -> Operation:
         slot = self.rng.randrange(len(self.folders))
-        if self.rng.random() < 0.6:
+        chance = self.rng.random()
+        if chance < 0.2:
+            path = self.path()
+            if path.way == "at":
+                path = Path("fd", path.slot, path.text)
+            return Operation("chdir", f"os.chdir({path.source})", "none", 0,
+                             nothing_asked)  # fmt: skip
+        if chance < 0.7:
             return Operation("chdir", f"os.chdir({self.root + b'/w'!r})", "none", 0,
                              nothing_asked)  # fmt: skip
         return Operation("chdir", f"os.fchdir(D[{slot}])", "none", 0, nothing_asked)

@@ -1,0 +1,158 @@
+/* Walks into procfs, where some names mean whoever looks: step by step, as the guest would. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "sys/guest.h"
+
+#define PROC_MAGIC    0x9fa0
+#define PROC_ROOT_INO 1
+#define LINKS_MAX     40 /* as in the kernel */
+
+struct walk {
+    pid_t tid;
+    pid_t pid; /* of its process, once it is asked for */
+    int at;    /* the folder that was come to */
+    bool follow;
+    bool self; /* the way went by one of these names */
+    bool thread_self;
+    unsigned links;
+    char rest[PATH_MAX]; /* what is to be walked from there */
+};
+
+static bool in_proc(int fd)
+{
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC;
+}
+
+static int begin(pid_t tid, int dirfd, const char *path)
+{
+    char name[60];
+    if (path[0] == '/')
+        snprintf(name, sizeof name, "/");
+    else if (dirfd == AT_FDCWD)
+        snprintf(name, sizeof name, "/proc/%d/cwd", tid);
+    else
+        snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, dirfd);
+    return open(name, O_PATH | O_CLOEXEC);
+}
+
+/* As procfs's links of these names have it. */
+static void own_folder(const struct walk *w, bool thread, char to[PATH_MAX])
+{
+    int n = snprintf(to, PATH_MAX, "%d", (int)w->pid);
+    if (thread)
+        snprintf(to + n, PATH_MAX - (size_t)n, "/task/%d", (int)w->tid);
+}
+
+/* Calls the thread's own folder by the name that the way went by. */
+static void name_own(const struct walk *w, bool thread, char path[PATH_MAX])
+{
+    char own[PATH_MAX];
+    char rest[PATH_MAX];
+    static const char proc[] = "/proc/";
+    const char *below = path + sizeof proc - 1;
+    own_folder(w, thread, own);
+    size_t size = strlen(own);
+    if (strncmp(path, proc, sizeof proc - 1) != 0 || strncmp(below, own, size) != 0 ||
+        (below[size] != '/' && below[size] != '\0'))
+        return;
+    snprintf(rest, sizeof rest, "%s", below + size);
+    snprintf(path, PATH_MAX, "%s%s%.*s", proc, thread ? "thread-self" : "self",
+             PATH_MAX - 24, rest);
+}
+
+/* The text of the link `link`, called `name`, for the thread. false: it is a magic one, which has
+ * none. */
+static bool link_text(struct walk *w, int link, const char *name, char to[PATH_MAX])
+{
+    struct sp_guest_ids ids;
+    struct stat st;
+    if (in_proc(link)) {
+        bool top = fstat(w->at, &st) == 0 && st.st_ino == PROC_ROOT_INO;
+        bool thread = strcmp(name, "thread-self") == 0;
+        if (top && (thread || strcmp(name, "self") == 0)) {
+            if (!sp_guest_ids(w->tid, &ids))
+                return false;
+            w->pid = ids.pid;
+            *(thread ? &w->thread_self : &w->self) = true;
+            own_folder(w, thread, to);
+            return true;
+        }
+        if (!top)
+            return false;
+    }
+    ssize_t n = readlinkat(link, "", to, PATH_MAX - 1);
+    to[n < 0 ? 0 : n] = '\0';
+    return n > 0;
+}
+
+/* Goes on behind a link. false: not through this one. */
+static bool follow_link(struct walk *w, int link, const char *name, const char *behind)
+{
+    char text[PATH_MAX];
+    char joined[PATH_MAX];
+    bool last = behind[strspn(behind, "/")] == '\0';
+    if ((last && behind[0] == '\0' && !w->follow) || w->links++ == LINKS_MAX ||
+        !link_text(w, link, name, text))
+        return false;
+    if (snprintf(joined, sizeof joined, "%s%s", text, behind) >= (int)sizeof joined)
+        return false;
+    if (text[0] == '/') {
+        sp_close_fd(&w->at);
+        w->at = open("/", O_PATH | O_CLOEXEC);
+    }
+    memcpy(w->rest, joined, strlen(joined) + 1);
+    return w->at >= 0;
+}
+
+/* One name further. false: here the walk ends. */
+static bool step(struct walk *w)
+{
+    char name[NAME_MAX + 1];
+    struct stat st;
+    const char *from = w->rest + strspn(w->rest, "/");
+    size_t size = strcspn(from, "/");
+    if (size == 0 || size > NAME_MAX)
+        return false;
+    memcpy(name, from, size);
+    name[size] = '\0';
+    sp_auto_fd next = openat(w->at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (next < 0 || fstat(next, &st) != 0)
+        return false;
+    if (S_ISLNK(st.st_mode))
+        return follow_link(w, next, name, from + size);
+    if (!S_ISDIR(st.st_mode))
+        return false;
+    sp_close_fd(&w->at);
+    w->at = sp_steal_fd(&next);
+    memmove(w->rest, from + size, strlen(from + size) + 1);
+    return true;
+}
+
+bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
+                        char ret_path[PATH_MAX])
+{
+    struct walk w = {.tid = tid, .at = begin(tid, dirfd, path), .follow = follow};
+    char name[40];
+    char place[PATH_MAX];
+    snprintf(w.rest, sizeof w.rest, "%s", path);
+    while (w.at >= 0 && step(&w))
+        continue;
+    bool found = w.at >= 0 && in_proc(w.at);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", w.at);
+    found = found && sp_guest_link_path(name, place);
+    sp_close_fd(&w.at);
+    if (found && w.thread_self)
+        name_own(&w, true, place);
+    if (found && w.self)
+        name_own(&w, false, place);
+    bool slash = w.rest[0] != '\0' && w.rest[0] != '/';
+    return found && snprintf(ret_path, PATH_MAX, "%s%s%s", place, slash ? "/" : "",
+                             w.rest) < PATH_MAX;
+}
