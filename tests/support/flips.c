@@ -257,7 +257,7 @@ int main(int argc, char **argv)
             continue;
         /* On a busy machine the other one may not get to run for long: both paths are met all the
          * same, and it goes on until there was a race at all. */
-        for (long n = 0; n < tries || (raced == 0 && n < tries * 20); n++) {
+        for (long n = 0; n < tries || (raced == 0 && n < tries * 500); n++) {
             sched_yield();
             flip_once((unsigned)n);
             int result = ways[i].act();

@@ -33,6 +33,8 @@ enum sp_treatment {
     /* RECORD, but the errno where changes of files are judged and there is no listener: the kernel
      * has no other means to forbid them. */
     SP_TREAT_ATTRIBUTE,
+    /* RECORD, but the errno where no other means keeps files from being emptied. */
+    SP_TREAT_TRUNCATE,
     /* Notified where native code is restricted, else ALLOW. */
     SP_TREAT_CODE,
 };
@@ -42,6 +44,8 @@ enum sp_guard {
     SP_GUARD_ALWAYS,
     SP_GUARD_OPEN,           /* an open that can write, create or truncate */
     SP_GUARD_OPENAT,         /* the same, flags one argument later */
+    SP_GUARD_OPEN_EMPTIES,   /* an open for reading alone that truncates */
+    SP_GUARD_OPENAT_EMPTIES, /* the same, flags one argument later */
     SP_GUARD_FCNTL_OWNER,    /* redirects a signal */
     SP_GUARD_IOCTL,          /* a dangerous request */
     SP_GUARD_IOCTL_FILES,    /* the same, and requests about files */

@@ -64,6 +64,8 @@ static uint32_t action_of(const struct sp_call_treatment *t,
         return record;
     case SP_TREAT_ATTRIBUTE:
         return features->attributes_judged && !features->listener ? refusal(t) : record;
+    case SP_TREAT_TRUNCATE:
+        return features->truncation_refused ? refusal(t) : record;
     case SP_TREAT_DECIDE:
     case SP_TREAT_DENY:
         return decide;
@@ -115,6 +117,10 @@ static uint32_t target_of(const struct sp_call_rule *rule,
 {
     const struct sp_call_treatment *treatment =
         features->network_denied ? &rule->network_denied : &rule->network_open;
+    if (features->truncation_refused && rule->guard == SP_GUARD_OPEN)
+        return TARGET(SP_GUARD_OPEN_EMPTIES, ACTION_ERRNO + EACCES);
+    if (features->truncation_refused && rule->guard == SP_GUARD_OPENAT)
+        return TARGET(SP_GUARD_OPENAT_EMPTIES, ACTION_ERRNO + EACCES);
     uint32_t action = action_of(treatment, features);
     if (action == ACTION_ALLOW)
         return TARGET(SP_GUARD_ALWAYS, ACTION_ALLOW);

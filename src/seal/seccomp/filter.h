@@ -49,6 +49,9 @@ struct sp_filter_features {
     bool tasks_notified;
     /* Requests that set attributes of files are notified. */
     bool attributes_judged;
+    /* Without a listener: what empties a file and needs no right to write is refused, as Landlock
+     * (below ABI 3) does not guard it. */
+    bool truncation_refused;
     /* New processes are denied, threads are not. */
     bool forks_denied;
     /* Memory that can be executed is notified as it is mapped. */

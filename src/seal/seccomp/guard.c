@@ -18,6 +18,9 @@
  * open has none of them. */
 #define OPEN_CHANGES (00000003u | 00000100u | 00001000u | 020000000u)
 
+#define O_ACCMODE_BITS 00000003u
+#define O_TRUNC_BIT    00001000u
+
 #define MSG_FASTOPEN_BIT 0x20000000u
 
 /* CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET, PTRACE, UNTRACED.
@@ -162,6 +165,16 @@ static void add_ioctl_files(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
     add_simple(bpf, &simple[SP_GUARD_IOCTL], hit, miss);
 }
 
+/* Opens that can write need a right for that anyway. */
+static void add_empties(struct sp_bpf *bpf, unsigned argument, sp_bpf_ref hit,
+                        sp_bpf_ref miss)
+{
+    sp_bpf_load_low(bpf, argument);
+    sp_bpf_add(bpf, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE_BITS | O_TRUNC_BIT,
+               SP_BPF_NEXT, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JEQ, O_TRUNC_BIT, hit, miss);
+}
+
 /* A stream or seqpacket pair of AF_UNIX passes. The type also carries flags. */
 static void add_socketpair(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
 {
@@ -241,6 +254,12 @@ void sp_guard_add(struct sp_bpf *bpf, enum sp_guard guard, sp_bpf_ref hit,
                   sp_bpf_ref miss)
 {
     switch (guard) {
+    case SP_GUARD_OPEN_EMPTIES:
+        add_empties(bpf, 1, hit, miss);
+        return;
+    case SP_GUARD_OPENAT_EMPTIES:
+        add_empties(bpf, 2, hit, miss);
+        return;
     case SP_GUARD_IOCTL_FILES:
         add_ioctl_files(bpf, hit, miss);
         return;

@@ -75,6 +75,10 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
         return (low[1] & changes) != 0;
     case SP_GUARD_OPENAT:
         return (low[2] & changes) != 0;
+    case SP_GUARD_OPEN_EMPTIES:
+        return (low[1] & 03) == 0 && (low[1] & 01000) != 0;
+    case SP_GUARD_OPENAT_EMPTIES:
+        return (low[2] & 03) == 0 && (low[2] & 01000) != 0;
     case SP_GUARD_FCNTL_OWNER:
         return low[1] == 8 || low[1] == 10 || low[1] == 15;
     case SP_GUARD_IOCTL_FILES: {
@@ -164,6 +168,10 @@ static inline uint32_t reading_treated(struct sp_call_treatment t,
         if (f->attributes_judged && !f->listener)
             break;
         return f->listener && f->record ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
+    case SP_TREAT_TRUNCATE:
+        if (f->truncation_refused)
+            break;
+        return f->listener && f->record ? SECCOMP_RET_USER_NOTIF : SECCOMP_RET_ALLOW;
     case SP_TREAT_SIGNAL:
         if (!f->signals_scoped)
             break;
@@ -212,6 +220,15 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
     bool every = tasks || (opens && f->reads_notified) ||
                  (sends && f->network_judged && f->listener);
     enum sp_guard guard = (enum sp_guard)row->guard;
+    if (opens && f->truncation_refused) {
+        guard =
+            guard == SP_GUARD_OPEN ? SP_GUARD_OPEN_EMPTIES : SP_GUARD_OPENAT_EMPTIES;
+        return reading_meant(guard, data->args, f->devices_scoped)
+                   ? SECCOMP_RET_ERRNO | EACCES
+                   : SECCOMP_RET_ALLOW;
+    }
+    if (guard == SP_GUARD_IOCTL && f->attributes_judged && f->devices_scoped)
+        guard = SP_GUARD_IOCTL_FILES;
     if (guard == SP_GUARD_SETSOCKOPT && f->network_judged)
         guard = SP_GUARD_SETSOCKOPT_JUDGED;
     if (guard == SP_GUARD_CLONE && f->forks_denied)
@@ -223,7 +240,7 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
 }
 
 /* The combination of features with this number; all of them are tried. */
-#define READING_FEATURES 2048u
+#define READING_FEATURES 4096u
 static inline struct sp_filter_features reading_features(unsigned number)
 {
     return (struct sp_filter_features){
@@ -239,6 +256,8 @@ static inline struct sp_filter_features reading_features(unsigned number)
         .code_notified = number & 1024,
         .arch = number & 128 ? SP_ARCH_AARCH64 : SP_ARCH_X86_64,
         .network_judged = (number & 257) == 257,
+        .attributes_judged = number & 2048,
+        .truncation_refused = (number & (2048 | 64 | 4)) == 2048,
     };
 }
 
