@@ -115,9 +115,9 @@ int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
                        bool *ret_only_guest);
 
 /* Where such a walk leads the thread, as a path that means the same for anybody: up to what is not
- * there, or to a magic name, and the rest as it was written; `follow`: through a link at the end.
- * false: not into procfs, or *ret_path is too short. Only names are looked at: what they lead to
- * may change. */
+ * there, or to a magic name at the end, and the rest as it was written; `follow`: through a link at
+ * the end. false: it does not go through procfs, or *ret_path is too short. Only names are looked
+ * at: what they lead to may change. */
 bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
                         char ret_path[PATH_MAX]);
 

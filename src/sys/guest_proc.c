@@ -20,6 +20,7 @@ struct walk {
     bool follow;
     bool self; /* the way went by one of these names */
     bool thread_self;
+    bool through; /* it went through procfs */
     unsigned links;
     char rest[PATH_MAX]; /* what is to be walked from there */
 };
@@ -92,15 +93,36 @@ static bool link_text(struct walk *w, int link, const char *name, char to[PATH_M
     return n > 0;
 }
 
+/* Goes on from the folder that a magic link of a process of the run leads to. */
+static bool follow_magic(struct walk *w, const char *name, const char *behind)
+{
+    char place[PATH_MAX];
+    char self[40];
+    struct stat st;
+    pid_t pid;
+    const char *rest;
+    snprintf(self, sizeof self, "/proc/self/fd/%d", w->at);
+    if (behind[strspn(behind, "/")] == '\0' || !sp_guest_link_path(self, place) ||
+        !sp_guest_proc_path(w->tid, place, &pid, &rest))
+        return false;
+    sp_auto_fd next = openat(w->at, name, O_PATH | O_CLOEXEC);
+    if (next < 0 || fstat(next, &st) != 0 || !S_ISDIR(st.st_mode))
+        return false;
+    sp_close_fd(&w->at);
+    w->at = sp_steal_fd(&next);
+    memmove(w->rest, behind, strlen(behind) + 1);
+    return true;
+}
+
 /* Goes on behind a link. false: not through this one. */
 static bool follow_link(struct walk *w, int link, const char *name, const char *behind)
 {
     char text[PATH_MAX];
     char joined[PATH_MAX];
-    bool last = behind[strspn(behind, "/")] == '\0';
-    if ((last && behind[0] == '\0' && !w->follow) || w->links++ == LINKS_MAX ||
-        !link_text(w, link, name, text))
+    if ((behind[0] == '\0' && !w->follow) || w->links++ == LINKS_MAX)
         return false;
+    if (!link_text(w, link, name, text))
+        return follow_magic(w, name, behind);
     if (snprintf(joined, sizeof joined, "%s%s", text, behind) >= (int)sizeof joined)
         return false;
     if (text[0] == '/') {
@@ -142,9 +164,10 @@ bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
     char name[40];
     char place[PATH_MAX];
     snprintf(w.rest, sizeof w.rest, "%s", path);
-    while (w.at >= 0 && step(&w))
-        continue;
-    bool found = w.at >= 0 && in_proc(w.at);
+    do
+        w.through = w.through || (w.at >= 0 && in_proc(w.at));
+    while (w.at >= 0 && step(&w));
+    bool found = w.at >= 0 && w.through;
     snprintf(name, sizeof name, "/proc/self/fd/%d", w.at);
     found = found && sp_guest_link_path(name, place);
     sp_close_fd(&w.at);
@@ -152,6 +175,8 @@ bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
         name_own(&w, true, place);
     if (found && w.self)
         name_own(&w, false, place);
+    if (found && strcmp(place, "/") == 0 && w.rest[0] != '\0')
+        place[0] = '\0';
     bool slash = w.rest[0] != '\0' && w.rest[0] != '/';
     return found && snprintf(ret_path, PATH_MAX, "%s%s%s", place, slash ? "/" : "",
                              w.rest) < PATH_MAX;

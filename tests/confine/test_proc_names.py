@@ -25,6 +25,8 @@ WAYS = [
     "own/fd/40",
     "proc/self/fd/40",
     "proc/thread-self/fd/40",
+    "/proc/self/cwd/own/fd/40",
+    "/proc/self/root/proc/self/fd/40",
     "descriptor",
     "to-descriptor",
     "device",

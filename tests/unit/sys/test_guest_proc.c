@@ -81,9 +81,13 @@ static void test_self_is_the_guest(void **state)
         {"/proc/mounts", "/proc/mounts", false},
         {"/proc/1/../self/nothing", "/proc/self/nothing", false},
         {"/proc/self/../1/stat", "/proc/1/stat", false},
+        {"/proc/self/root/proc/self/fd/7", "/proc/self/fd/7", true},
+        {"own/root/proc/thread-self/x", "/proc/thread-self/x", true},
+        {"/proc/self/cwd", "/proc/self/cwd", true},
+        {"/proc/self/root/none", "/none", true},
         {"round", NULL, true},
         {"nothing/at/all", NULL, true},
-        {"/proc/..", NULL, true},
+        {"/proc/..", "/", true},
         {"", NULL, true},
     };
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
