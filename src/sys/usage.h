@@ -73,8 +73,8 @@ struct sp_usage_memory {
 };
 struct sp_usage_memory sp_usage_memory(const struct sp_usage *usage);
 
-/* Bytes held by open files that have no name any more, or never had one: those in memory
- * (`ret_memory`), and those on disks. */
+/* Bytes held by open files that have no name any more, or never had one: those in memory, and those
+ * in file systems, which may be in memory as well (tmpfs). */
 void sp_usage_nameless(const struct sp_usage *usage, uint64_t *ret_memory,
                        uint64_t *ret_disk);
 

@@ -80,6 +80,16 @@ static bool in_memory(const char *path)
            (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
 }
 
+/* One that never had a name, or the kernel's own. */
+static bool is_memory_only(const char *path)
+{
+    static const char memfd[] = "/memfd:";
+    char text[sizeof memfd];
+    return readlink(path, text, sizeof text) < (ssize_t)sizeof memfd - 1 ||
+           memcmp(text, memfd, sizeof memfd - 1) == 0;
+}
+
+/* What lies in a file system in memory is both, as it is while it has a name. */
 static void add_nameless(const struct sp_usage_process *p, struct nameless *known,
                          uint64_t *memory, uint64_t *disk)
 {
@@ -94,7 +104,10 @@ static void add_nameless(const struct sp_usage_process *p, struct nameless *know
         if (e->d_name[0] == '.' || stat(name, &st) != 0 || !S_ISREG(st.st_mode) ||
             st.st_nlink != 0 || st.st_blocks == 0 || !first_time(known, &st))
             continue;
-        *(in_memory(name) ? memory : disk) += (uint64_t)st.st_blocks * BLOCK;
+        uint64_t bytes = (uint64_t)st.st_blocks * BLOCK;
+        bool held = in_memory(name);
+        *memory += held ? bytes : 0;
+        *disk += held && is_memory_only(name) ? 0 : bytes;
     }
     closedir(files);
 }

@@ -332,6 +332,34 @@ def test_files_in_memory_are_memory(someone, opens):
     check_told(ran, "memory")
 
 
+@pytest.mark.parametrize("removes", [False, True], ids=["named", "nameless"])
+def test_files_of_a_file_system_in_memory_are_files(someone, removes):
+    code = (
+        "import os, time\n"
+        "name = f'/dev/shm/sandpit-limit-{os.getpid()}'\n"
+        "f = open(name, 'wb')\n"
+        f"if {removes}: os.unlink(name)\n"
+        "f.write(b'x' * (20 << 20)); f.flush()\n"
+        "time.sleep(0.7)\n"
+        "print('all')\n"
+    )
+    assert someone.run(code).result["stdout"] == "all\n"
+    ran = someone.run(code, "--disk", "8M")
+    assert (ran.result["status"], ran.result["stdout"]) == ("disk-limit", "")
+    check_told(ran, "disk")
+
+
+def test_memory_files_are_no_files(someone):
+    code = (
+        "import os, time\n"
+        "os.write(os.memfd_create('x'), b'x' * (20 << 20))\n"
+        "time.sleep(0.7)\n"
+        "print('all')\n"
+    )
+    ran = someone.run(code, "--disk", "8M")
+    assert (ran.result["status"], ran.result["stdout"]) == ("ok", "all\n")
+
+
 def test_shared_pages_count_once(someone):
     """Eight processes of 60 MiB that are one and the same."""
     code = (

@@ -187,7 +187,8 @@ def make_tree(folder: Path, build: Build) -> None:
     )
     tree.write("/etc/group", "root:x:0:\nnogroup:x:65534:\n")
     tree.write("/etc/hosts", "127.0.0.1 localhost\n::1 localhost\n")
-    tree.write("/etc/nsswitch.conf", "hosts: files\n")
+    tree.write("/etc/nsswitch.conf", "hosts: files dns\n")
+    tree.write("/etc/resolv.conf", "")  # where a test mounts its own
 
 
 def _add_compiler(tree: Tree) -> None:
