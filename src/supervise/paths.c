@@ -135,7 +135,8 @@ static int resolve(const struct sp_act_call *call, enum sp_last last, bool named
     return 0;
 }
 
-/* For what the guest comes to instead, the path is written so that it leads there for us too. */
+/* For what the guest comes to instead, the path is written so that it leads there for us too. From
+ * the root folder on it may be closed, where the guest's own way is not. */
 static void look_again(const struct sp_act_call *call, enum sp_last last,
                        struct sp_path *path)
 {
@@ -143,7 +144,9 @@ static void look_again(const struct sp_act_call *call, enum sp_last last,
     char text[PATH_MAX];
     if (sp_guest_proc_walk((pid_t)call->n->pid, path->dirfd, path->asked,
                            last == SP_LAST_FOLLOWED, text) &&
-        sp_path_take(call, AT_FDCWD, text, last, &other) == 0)
+        sp_path_take(call, AT_FDCWD, text, last, &other) == 0 &&
+        (other.error == 0 || other.only_guest ||
+         (path->only_guest && other.error != EACCES)))
         *path = other;
 }
 

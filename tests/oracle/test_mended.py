@@ -239,6 +239,12 @@ CASES = {
         opened(b"b", os.O_RDONLY, "keep"), reopened(os.O_WRONLY, b"/"), reopened(os.O_WRONLY),
         Operation("", f"os.rename({kept(b'/a').source}, b'no/a')", "none", 0,
                   ask_move("rename", kept(b"/a"), plain(b"no/a")))]),
+    # EACCES: from the root folder on, the way to the current folder is closed.
+    "a folder from which the way is open": (
+        {"allow_read": ["{python}", "{script}"]}, [folder(b"o/a")], [
+        done("os.chdir(b'../o/a')"), changed("chmod", "os.chmod(b'..', 0o644)", b".."),
+        Operation("", f"os.rename({Path('cwd', 0, b'no/x').source}, b'y')", "none", 0,
+                  ask_move("rename", Path("cwd", 0, b"no/x"), plain(b"y")))]),
     # ENOENT; and the descriptor that is none was told of with the next act.
     "no descriptor": ({"deny_write": [W]}, [], [
         by_empty_path("chown", f"C({NUMBERS['fchownat']}, F[0], b'', -1, -1, {EMPTY_PATH})"),
