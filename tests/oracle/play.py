@@ -16,7 +16,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import trees
@@ -49,6 +49,7 @@ class Case:
     lists: dict[str, list[str]]
     operations: list[Operation]
     folders: list[bytes]
+    observed: bool = False  # what is denied is told of, and done
 
     @property
     def root(self) -> bytes:
@@ -60,7 +61,7 @@ def root_below(base: Path) -> Path:
     return base / "1" / "2" / "3" / "4" / "t"
 
 
-def make_case(seed: int, base: Path, count: int) -> Case:
+def make_case(seed: int, base: Path, count: int, observed: bool = False) -> Case:
     """Make the case of a seed; its paths depend on `base`."""
     rng = random.Random(seed)
     root = os.fsencode(root_below(base))
@@ -69,7 +70,7 @@ def make_case(seed: int, base: Path, count: int) -> Case:
     lists = policies.random_policy(rng, root, entries, always)
     generator = Generator(rng, root, entries)
     operations = [generator.operation() for _ in range(count)]
-    return Case(base, entries, lists, operations, generator.folders)
+    return Case(base, entries, lists, operations, generator.folders, observed)
 
 
 def fresh_tree(case: Case) -> None:
@@ -161,7 +162,7 @@ def step_through(case: Case, policy: Policy) -> list[Step]:
             step.event = None
         if step.verdict == "either":
             step = Step("skip")
-        elif step.verdict == "allow":
+        elif step.verdict == "allow" or case.observed:
             step.result = names["attempt"](i)
             no_path = re.search(r"[( ]b''[,)]", operation.source)
             if step.result == ["error", errno.ENAMETOOLONG] or (ask.fails and no_path):
@@ -221,6 +222,7 @@ def run_confined(
     (case.base / "policy.toml").write_text(policies.toml(case.lists))
     command = [str(program), "run", "--quiet", "--calls", "off", "-o", str(trace)]
     command += ["--policy", str(case.base / "policy.toml"), "--python", sys.executable]
+    command += ["--observe"] if case.observed else []
     command += ["--python-option=-I", "--python-option=-S", str(path)]
     done = subprocess.run(
         command, cwd=case.root + b"/w", env={**os.environ, **environment},
@@ -258,17 +260,20 @@ def nameless(path: str) -> str:
 
 
 def event_differs(
-    step: Step, events: list[dict], times: int, loose: list[str]
+    step: Step, events: list[dict], times: int, loose: list[str], observed: bool
 ) -> str | None:
     """Say what is wrong with the events of an operation. No frames are walked for a read of
     native code that is let through: such an event has its path only."""
     denials = [one for one in events if one["kind"] == "violation"]
     acts = [one for one in events if one["kind"] != "violation"]
     if step.verdict == "deny":
+        acts = [] if observed else acts
         told = {(one["operation"], nameless(one["target"])) for one in denials}
         count = sum(one.get("count", 1) for one in denials)
         if acts:
             return f"denied, but there is {acts}"
+        if {one["action"] for one in denials} - {"observe" if observed else "deny"}:
+            return f"the action of {denials}"
         if len(told) != 1 or count != times:
             return f"{count} violations of {told}, not {times}"
         if not told <= {(op, shown(path)) for op, path in step.denials}:
@@ -310,13 +315,14 @@ def differences(
         if step.verdict == "skip":
             continue
         got = confined.results[i]
-        wanted = ["error", 13] if step.verdict == "deny" else step.result
+        denied = step.verdict == "deny" and not case.observed
+        wanted = ["error", 13] if denied else step.result
         problem = None
         if got != wanted:
             problem = f"gave {got}"
         else:
             problem = event_differs(step, confined.events.get(i, []), times.get(i, 1),
-                                    confined.loose)
+                                    confined.loose, case.observed)
         if problem is not None:
             found.append(
                 f"{i}: {case.operations[i].source}\n   is to be: {step.verdict} "
@@ -339,13 +345,15 @@ def play(
     steps = play_plainly(case, policy)
     plain_tree = trees.told(case.root)
     times = {
-        i: 1 + i % 3 for i, step in enumerate(steps) if step.verdict == "deny"
+        i: 1 + i % 3
+        for i, step in enumerate(steps)
+        if step.verdict == "deny" and not case.observed
     }
     operations = list(case.operations)
     for i, step in enumerate(steps):
         if step.verdict == "skip":
             operations[i] = Operation("skip", "None", "none", 0, operations[i].ask)
-    played = Case(case.base, case.entries, case.lists, operations, case.folders)
+    played = replace(case, operations=operations)
     fresh_tree(case)
     confined = run_confined(played, program, times, environment)
     found = differences(played, steps, confined, times)
@@ -368,13 +376,13 @@ def smaller(
     found, _ = play(case, program, environment)
     last = int(found[0].partition(":")[0]) if found[0][0].isdigit() else len(case.operations)
     kept = case.operations[: last + 1]
-    best = Case(case.base, case.entries, case.lists, kept, case.folders)
+    best = replace(case, operations=kept)
     size = max(1, len(best.operations) // 2)
     while size >= 1 and tries > 0:
         start = 0
         while start < len(best.operations) and tries > 0:
             kept = best.operations[:start] + best.operations[start + size :]
-            trial = Case(case.base, case.entries, best.lists, kept, case.folders)
+            trial = replace(best, operations=kept)
             tries -= 1
             try:
                 now, _ = play(trial, program, environment)
@@ -388,7 +396,7 @@ def smaller(
     for key in list(best.lists):
         for one in list(best.lists[key]):
             lists = {k: [p for p in v if k != key or p != one] for k, v in best.lists.items()}
-            trial = Case(case.base, case.entries, lists, best.operations, case.folders)
+            trial = replace(best, lists=lists)
             try:
                 now, _ = play(trial, program, environment)
             except AssertionError:
@@ -399,12 +407,13 @@ def smaller(
 
 
 def play_seed(
-    seed: int, count: int, program: Path, environment: dict[str, str], shrink: bool
-) -> str:
+    seed: int, count: int, program: Path, environment: dict[str, str], shrink: bool,
+    observed: bool = False,
+) -> str:  # fmt: skip
     """Play the case of a seed in a folder of its own; say what differs, as small as it gets."""
     base = Path(tempfile.mkdtemp(prefix="sandpit-oracle-", dir="/tmp"))
     try:
-        case = make_case(seed, base, count)
+        case = make_case(seed, base, count, observed)
         found, _ = play(case, program, environment)
         if not found:
             return ""
@@ -428,12 +437,14 @@ def main() -> int:
     parser.add_argument("--program", default=Path(sys.executable).parent / "sandpit")
     parser.add_argument("--force", default="", help="SANDPIT_FORCE")
     parser.add_argument("--shrink", action="store_true")
+    parser.add_argument("--observe", action="store_true", help="observe the policy only")
     options = parser.parse_args()
     environment = {"SANDPIT_FORCE": options.force}
     for seed in options.seeds:
         told = play_seed(
-            seed, options.count, Path(options.program), environment, options.shrink
-        )
+            seed, options.count, Path(options.program), environment, options.shrink,
+            options.observe,
+        )  # fmt: skip
         if told:
             print(told)
             return 1

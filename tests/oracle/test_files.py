@@ -36,9 +36,9 @@ def fresh(count: int) -> list[int]:
     return [random.SystemRandom().randrange(10**6, 10**9) for _ in range(count)]
 
 
-def check(seeds, force=""):
+def check(seeds, force="", observed=False):
     for seed in seeds:
-        told = play_seed(seed, COUNT, PROGRAM, {"SANDPIT_FORCE": force}, True)
+        told = play_seed(seed, COUNT, PROGRAM, {"SANDPIT_FORCE": force}, True, observed)
         assert not told, told
 
 
@@ -84,12 +84,17 @@ def test_sample_agrees_on_older_kernels(abi):
     check([100 + abi], f"landlock={abi}")
 
 
+def test_sample_agrees_where_it_is_observed():
+    """Told of as denied, and done as if there were no policy."""
+    check([*range(400, 403), *fresh(2)], observed=True)
+
+
 @pytest.mark.requires("root")
 def test_sample_agrees_for_user():
     check_as_nobody([*range(200, 202), *fresh(2)])
 
 
-# ---- in full: 48,000 operations
+# ---- in full: 56,000 operations
 
 
 @pytest.mark.oracle
@@ -102,6 +107,12 @@ def test_all_agrees(first):
 @pytest.mark.parametrize("part", range(4))
 def test_fresh_agrees(part):
     check(fresh(10))
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("first", [410, 430])
+def test_all_agrees_where_it_is_observed(first):
+    check([*range(first, first + 15), *fresh(5)], observed=True)
 
 
 @pytest.mark.oracle
