@@ -225,7 +225,7 @@ class Channel:
     def _explain_silence(self, status: int | None) -> str:
         """Say what is known of a program that ended without an answer."""
         text = f"the native program ended with status {status} and gave no result"
-        if self._diagnostics is not None:
+        if self._diagnostics is not None and not self._diagnostics.closed:
             size = self._diagnostics.seek(0, os.SEEK_END)
             self._diagnostics.seek(max(0, size - _DIAGNOSTICS_MAX))
             said = self._diagnostics.read().decode("utf-8", "replace").strip()
@@ -270,14 +270,14 @@ def _abandon(
     The shutdown reaches the program even if a fork of this process still holds a copy
     of the socket; such a fork itself only lets go of its copy.
     """
+    if os.getpid() == owner:
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_RDWR)
+    connection.close()
     if diagnostics is not None:
         diagnostics.close()
     if os.getpid() != owner:
-        connection.close()
         return
-    with contextlib.suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
-    connection.close()
     if process.stdin is not None:
         with contextlib.suppress(OSError):
             process.stdin.close()

@@ -174,14 +174,17 @@ static const char *shared_name(const char *path)
 static struct sp_answer read_in_proc(struct sp_act_call *call,
                                      const struct sp_path *path, int flags)
 {
-    char name[PATH_MAX];
-    pid_t pid;
+    char name[PATH_MAX + SP_GUEST_PROC_MAX];
+    char folder[SP_GUEST_PROC_MAX];
     const char *rest;
     const char *text = shared_name(path->text);
     if (strstr(text, "/../") != NULL || strstr(text, "//") != NULL)
         return SP_REFUSE(EACCES);
-    if (sp_guest_proc_path((pid_t)call->n->pid, text, &pid, &rest)) {
-        snprintf(name, sizeof name, "/proc/%d/%.*s", (int)pid, PATH_MAX - 20, rest);
+    if (sp_guest_proc_path((pid_t)call->n->pid, text, folder, &rest)) {
+        bool link = rest[0] == '\0' && rest[-1] != '/' && strstr(text, "self") != NULL;
+        if (link && (flags & O_NOFOLLOW) != 0)
+            return SP_REFUSE((flags & O_DIRECTORY) != 0 ? ENOTDIR : ELOOP);
+        snprintf(name, sizeof name, "%s/%s", folder, rest);
         text = name;
     }
     struct open_how how = {.flags =

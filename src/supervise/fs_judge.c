@@ -57,10 +57,10 @@ static bool of_agents(const struct sp_supervisor *s, const char *path)
 /* As it is judged: with the run's own processes called as they call themselves. */
 static const char *plain(struct sp_act_call *call, const char *path, char to[PATH_MAX])
 {
-    pid_t pid;
+    char folder[SP_GUEST_PROC_MAX];
     const char *rest;
     if (begins(path, "/proc/") &&
-        sp_guest_proc_path((pid_t)call->n->pid, path, &pid, &rest)) {
+        sp_guest_proc_path((pid_t)call->n->pid, path, folder, &rest)) {
         snprintf(to, PATH_MAX, "/proc/self%s%.*s", rest[0] != '\0' ? "/" : "",
                  PATH_MAX - 16, rest);
         return to;

@@ -141,12 +141,25 @@ static void look_again(const struct sp_act_call *call, enum sp_last last,
                        struct sp_path *path)
 {
     static struct sp_path other;
+    char bare[PATH_MAX];
     char text[PATH_MAX];
-    if (sp_guest_proc_walk((pid_t)call->n->pid, path->dirfd, path->asked,
-                           last == SP_LAST_FOLLOWED, text) &&
-        sp_path_take(call, AT_FDCWD, text, last, &other) == 0 &&
-        (other.error == 0 || other.only_guest ||
-         (path->only_guest && other.error != EACCES)))
+    size_t size = strlen(path->asked);
+    /* The link itself, where it is a name that counts. */
+    while (last == SP_LAST_NAMED && size > 1 && path->asked[size - 1] == '/')
+        size--;
+    memcpy(bare, path->asked, size);
+    bare[size] = '\0';
+    if (!sp_guest_proc_walk((pid_t)call->n->pid, path->dirfd, bare,
+                            last == SP_LAST_FOLLOWED, text) ||
+        strlen(text) + 1 >= sizeof text)
+        return;
+    if (path->asked[size] != '\0')
+        memcpy(text + strlen(text), "/", 2);
+    if (sp_path_take(call, AT_FDCWD, text, last, &other) != 0)
+        return;
+    bool found =
+        other.error == 0 || other.only_guest || (other.error == ENOENT && !other.stray);
+    if (found || (path->only_guest && other.error != EACCES))
         *path = other;
 }
 

@@ -66,10 +66,12 @@ unsigned sp_guest_umask(pid_t tid);
 /* An O_PATH descriptor of what the thread's descriptor `fd` is (AT_FDCWD: its current folder). */
 int sp_guest_open_fd(pid_t tid, int fd);
 
+#define SP_GUEST_PROC_MAX 48u
+
 /* Whether the path names something in procfs of a process of the run, as it is written:
  * "/proc/self/REST", "/proc/thread-self/REST", "/proc/PID/REST"; *ret_rest is behind the slash, ""
- * for the folder itself; *ret_pid which process or thread. */
-bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
+ * for the folder itself; `ret_folder` is that folder, called the same by anybody. */
+bool sp_guest_proc_path(pid_t tid, const char *path, char ret_folder[SP_GUEST_PROC_MAX],
                         const char **ret_rest);
 
 /* Whether the thread is gone, or blocked in another call than `nr`; false when it cannot be told,

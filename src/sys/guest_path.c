@@ -30,7 +30,7 @@ static const char *expand_device(const char *path, char to[PATH_MAX])
     return to;
 }
 
-bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
+bool sp_guest_proc_path(pid_t tid, const char *path, char ret_folder[SP_GUEST_PROC_MAX],
                         const char **ret_rest)
 {
     static const char *const selves[] = {"/proc/self", "/proc/thread-self"};
@@ -38,7 +38,11 @@ bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
         size_t n = strlen(selves[i]);
         if (strncmp(path, selves[i], n) == 0 && (path[n] == '/' || path[n] == '\0')) {
             struct sp_guest_ids ids;
-            *ret_pid = i == 0 && sp_guest_ids(tid, &ids) ? ids.pid : tid;
+            int pid = sp_guest_ids(tid, &ids) ? ids.pid : tid;
+            int length = snprintf(ret_folder, SP_GUEST_PROC_MAX, "/proc/%d", pid);
+            if (i == 1)
+                snprintf(ret_folder + length, SP_GUEST_PROC_MAX - (size_t)length,
+                         "/task/%d", (int)tid);
             *ret_rest = path + n + strspn(path + n, "/");
             return true;
         }
@@ -50,7 +54,7 @@ bool sp_guest_proc_path(pid_t tid, const char *path, pid_t *ret_pid,
     if ((*end != '/' && *end != '\0') || pid > INT32_MAX ||
         !sp_tree_contains((pid_t)pid))
         return false;
-    *ret_pid = (pid_t)pid;
+    snprintf(ret_folder, SP_GUEST_PROC_MAX, "/proc/%ld", pid);
     *ret_rest = end + strspn(end, "/");
     return true;
 }
@@ -113,18 +117,18 @@ static int open_for(pid_t tid, int dirfd, const char *path, int flags, bool *ret
  * not to be followed. */
 static int open_magic(pid_t tid, const char *path, int flags, bool *ret_loops)
 {
-    char name[PATH_MAX];
+    char name[PATH_MAX + SP_GUEST_PROC_MAX];
     char other[PATH_MAX];
-    pid_t pid;
+    char folder_of[SP_GUEST_PROC_MAX];
     const char *rest;
     path = expand_device(path, other);
     size_t n = 0;
-    if (sp_guest_proc_path(tid, path, &pid, &rest))
+    if (sp_guest_proc_path(tid, path, folder_of, &rest))
         n = magic_name(rest);
     if (n == 0 || (rest[n] == '\0' && (flags & O_NOFOLLOW) != 0))
         return -EXDEV;
     const char *behind = rest + n + strspn(rest + n, "/");
-    snprintf(name, sizeof name, "/proc/%d/%.*s", pid, (int)n, rest);
+    snprintf(name, sizeof name, "%s/%.*s", folder_of, (int)n, rest);
     bool last = behind[0] == '\0';
     bool folder = last && (rest[n] == '/' || (flags & O_DIRECTORY) != 0);
     sp_auto_fd object = open(name, O_PATH | O_CLOEXEC | (folder ? O_DIRECTORY : 0));
@@ -139,14 +143,16 @@ static int open_magic(pid_t tid, const char *path, int flags, bool *ret_loops)
     return code;
 }
 
-/* procfs's names for whoever looks, as the thread's. */
-static const char *expand_self(pid_t tid, const char *path, char to[PATH_MAX])
+/* procfs's names for whoever looks, as the thread's; the links of these names themselves stay. */
+static const char *expand_self(pid_t tid, const char *path, int flags,
+                               char to[PATH_MAX])
 {
-    pid_t pid;
+    char folder[SP_GUEST_PROC_MAX];
     const char *rest;
-    if (!sp_guest_proc_path(tid, path, &pid, &rest))
+    if (!sp_guest_proc_path(tid, path, folder, &rest) ||
+        ((flags & O_NOFOLLOW) != 0 && rest[0] == '\0' && rest[-1] != '/'))
         return path;
-    int n = snprintf(to, PATH_MAX, "/proc/%d/%s", (int)pid, rest);
+    int n = snprintf(to, PATH_MAX, "%s/%s", folder, rest);
     return n < PATH_MAX ? to : path;
 }
 
@@ -159,7 +165,7 @@ int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
     bool loops = false;
     int fd = open_magic(tid, path, flags, &loops);
     if (fd == -EXDEV)
-        fd = open_for(tid, dirfd, expand_self(tid, path, other), flags, &loops);
+        fd = open_for(tid, dirfd, expand_self(tid, path, flags, other), flags, &loops);
     if (fd < 0 && (fd != -ELOOP || loops))
         return fd;
     if (fd >= 0 && (fstatfs(fd, &fs) != 0 || fs.f_type != PROC_MAGIC))

@@ -12,6 +12,7 @@
 #define PROC_MAGIC    0x9fa0
 #define PROC_ROOT_INO 1
 #define LINKS_MAX     40 /* as in the kernel */
+#define STEPS_MAX     4096
 
 struct walk {
     pid_t tid;
@@ -22,7 +23,9 @@ struct walk {
     bool thread_self;
     bool through; /* it went through procfs */
     unsigned links;
-    char rest[PATH_MAX]; /* what is to be walked from there */
+    unsigned steps;
+    size_t from; /* in the text: what is to be walked from there */
+    char text[PATH_MAX];
 };
 
 static bool in_proc(int fd)
@@ -74,8 +77,11 @@ static bool link_text(struct walk *w, int link, const char *name, char to[PATH_M
 {
     struct sp_guest_ids ids;
     struct stat st;
+    struct stat own;
     if (in_proc(link)) {
-        bool top = fstat(w->at, &st) == 0 && st.st_ino == PROC_ROOT_INO;
+        /* Of another procfs, mounted elsewhere, the numbers may be others. */
+        bool top = fstat(w->at, &st) == 0 && st.st_ino == PROC_ROOT_INO &&
+                   stat("/proc", &own) == 0 && own.st_dev == st.st_dev;
         bool thread = strcmp(name, "thread-self") == 0;
         if (top && (thread || strcmp(name, "self") == 0)) {
             if (!sp_guest_ids(w->tid, &ids))
@@ -98,19 +104,19 @@ static bool follow_magic(struct walk *w, const char *name, const char *behind)
 {
     char place[PATH_MAX];
     char self[40];
+    char folder[SP_GUEST_PROC_MAX];
     struct stat st;
-    pid_t pid;
     const char *rest;
     snprintf(self, sizeof self, "/proc/self/fd/%d", w->at);
     if (behind[strspn(behind, "/")] == '\0' || !sp_guest_link_path(self, place) ||
-        !sp_guest_proc_path(w->tid, place, &pid, &rest))
+        !sp_guest_proc_path(w->tid, place, folder, &rest))
         return false;
     sp_auto_fd next = openat(w->at, name, O_PATH | O_CLOEXEC);
     if (next < 0 || fstat(next, &st) != 0 || !S_ISDIR(st.st_mode))
         return false;
     sp_close_fd(&w->at);
     w->at = sp_steal_fd(&next);
-    memmove(w->rest, behind, strlen(behind) + 1);
+    w->from = (size_t)(behind - w->text);
     return true;
 }
 
@@ -129,7 +135,8 @@ static bool follow_link(struct walk *w, int link, const char *name, const char *
         sp_close_fd(&w->at);
         w->at = open("/", O_PATH | O_CLOEXEC);
     }
-    memcpy(w->rest, joined, strlen(joined) + 1);
+    memcpy(w->text, joined, strlen(joined) + 1);
+    w->from = 0;
     return w->at >= 0;
 }
 
@@ -138,9 +145,16 @@ static bool step(struct walk *w)
 {
     char name[NAME_MAX + 1];
     struct stat st;
-    const char *from = w->rest + strspn(w->rest, "/");
-    size_t size = strcspn(from, "/");
-    if (size == 0 || size > NAME_MAX)
+    const char *from = w->text + w->from;
+    size_t size;
+    for (;;) { /* slashes, and names that go nowhere */
+        from += strspn(from, "/");
+        size = strcspn(from, "/");
+        if (size != 1 || from[0] != '.' || from[1] == '\0')
+            break;
+        from += size;
+    }
+    if (size == 0 || size > NAME_MAX || w->steps++ == STEPS_MAX)
         return false;
     memcpy(name, from, size);
     name[size] = '\0';
@@ -153,7 +167,7 @@ static bool step(struct walk *w)
         return false;
     sp_close_fd(&w->at);
     w->at = sp_steal_fd(&next);
-    memmove(w->rest, from + size, strlen(from + size) + 1);
+    w->from = (size_t)(from + size - w->text);
     return true;
 }
 
@@ -163,7 +177,7 @@ bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
     struct walk w = {.tid = tid, .at = begin(tid, dirfd, path), .follow = follow};
     char name[40];
     char place[PATH_MAX];
-    snprintf(w.rest, sizeof w.rest, "%s", path);
+    snprintf(w.text, sizeof w.text, "%s", path);
     do
         w.through = w.through || (w.at >= 0 && in_proc(w.at));
     while (w.at >= 0 && step(&w));
@@ -175,9 +189,11 @@ bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
         name_own(&w, true, place);
     if (found && w.self)
         name_own(&w, false, place);
-    if (found && strcmp(place, "/") == 0 && w.rest[0] != '\0')
+    const char *rest = w.text + w.from;
+    if (found && strcmp(place, "/") == 0 && rest[0] != '\0')
         place[0] = '\0';
-    bool slash = w.rest[0] != '\0' && w.rest[0] != '/';
-    return found && snprintf(ret_path, PATH_MAX, "%s%s%s", place, slash ? "/" : "",
-                             w.rest) < PATH_MAX;
+    bool slash = rest[0] != '\0' && rest[0] != '/';
+    return found && w.steps <= STEPS_MAX &&
+           snprintf(ret_path, PATH_MAX, "%s%s%s", place, slash ? "/" : "", rest) <
+               PATH_MAX;
 }

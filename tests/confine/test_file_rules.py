@@ -49,6 +49,7 @@ CHANGES = {
     "open-r+": 'open(top + "/file", "r+").write("x")',
     "open-x": 'open(top + "/new", "x").close()',
     "open-truncating": 'os.close(os.open(top + "/file", os.O_RDONLY | os.O_TRUNC))',
+    "open-neither-truncate": 'os.close(os.open(top + "/file", 3 | os.O_TRUNC))',
     "open-creating": 'os.close(os.open(top + "/new", os.O_RDONLY | os.O_CREAT))',
     "through-link": 'open(top + "/link", "a").write("x")',
     "dir-fd": 'os.close(os.open("file", os.O_WRONLY | os.O_TRUNC, '

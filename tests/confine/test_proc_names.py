@@ -4,6 +4,7 @@ meant, not the supervisor, which looks for it."""
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 
@@ -25,6 +26,9 @@ WAYS = [
     "own/fd/40",
     "proc/self/fd/40",
     "proc/thread-self/fd/40",
+    "/proc/thread-self/../../fd/40",
+    "/proc/self/../thread-self/fd/40",
+    "/proc/self/task/../fd/40",
     "/proc/self/cwd/own/fd/40",
     "/proc/self/root/proc/self/fd/40",
     "descriptor",
@@ -70,6 +74,34 @@ except FileNotFoundError:
     print("no such thread")
 """
 
+
+CHANGES = """\
+import os
+os.symlink("/proc/self", "own")
+os.mkdir("folder")
+os.mkdir("folder/target")
+os.symlink("target", "folder/link")
+open("victim", "w").close()
+os.dup2(os.open("folder", os.O_PATH), 40)
+def attempt(function, *arguments):
+    try:
+        print(function(*arguments))
+    except OSError as problem:
+        print(problem.errno)
+for n, way in enumerate(("own", "/proc/self", "/proc/thread-self", "/proc/thread-self/../..")):
+    attempt(os.mkdir, f"{way}/fd/40/folder{n}")
+    attempt(os.open, f"{way}/fd/40/file{n}", os.O_CREAT | os.O_WRONLY)
+    attempt(os.rmdir, f"{way}/fd/40/link/")
+    attempt(os.rename, f"{way}/fd/40/link/", "moved")
+    attempt(os.rename, f"{way}/fd/40/folder{n}/", f"{way}/fd/40/renamed{n}/")
+attempt(os.open, "/proc/thread-self/../../etc/hostname", os.O_RDONLY)
+attempt(os.open, "/proc/thread-self/../../comm", os.O_RDONLY)
+attempt(os.open, "/proc/thread-self/task", os.O_RDONLY)
+attempt(os.open, "/proc/self", os.O_RDONLY | os.O_NOFOLLOW)
+attempt(os.chmod, "/proc/thread-self/../../cwd/victim", 0o600)
+attempt(os.unlink, "/proc/thread-self/../../cwd/victim")
+print(sorted(os.listdir("folder")), os.path.exists("victim"))
+"""
 
 SUPERVISOR = """\
 import os, sys
@@ -119,6 +151,20 @@ def test_descriptor_is_the_programs(sandpit, policy, name):
         assert told[:-1] == [13] * len(WAYS)
         assert set(denials) == {str(sandpit.folder / "secret")}
     assert sandpit.verify() == 0
+
+
+@pytest.mark.parametrize("built_in", ["", "trace-only"])
+def test_changes_are_made_where_they_lead(sandpit, policy, built_in):
+    plain = sandpit.plain(CHANGES)
+    assert plain.stdout.endswith("False\n"), plain.stderr
+    for name in ("folder", "own"):
+        subprocess.run(["rm", "-r", sandpit.folder / name], check=True)
+    options = ("--policy", built_in) if built_in else policy
+    done = sandpit.run(CHANGES, options=options)
+    assert done.stdout == plain.stdout, done.stderr
+    changes = {one["path"] for one in sandpit.events("file") if "errno" not in one}
+    assert str(sandpit.folder / "victim") in changes
+    assert {str(sandpit.folder / f"folder/folder{n}") for n in range(4)} <= changes
 
 
 def test_threads_are_the_programs(sandpit, policy):

@@ -44,7 +44,7 @@ enum sp_guard {
     SP_GUARD_ALWAYS,
     SP_GUARD_OPEN,           /* an open that can write, create or truncate */
     SP_GUARD_OPENAT,         /* the same, flags one argument later */
-    SP_GUARD_OPEN_EMPTIES,   /* an open for reading alone that truncates */
+    SP_GUARD_OPEN_EMPTIES,   /* an open that cannot write and truncates */
     SP_GUARD_OPENAT_EMPTIES, /* the same, flags one argument later */
     SP_GUARD_FCNTL_OWNER,    /* redirects a signal */
     SP_GUARD_IOCTL,          /* a dangerous request */

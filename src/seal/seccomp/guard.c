@@ -165,14 +165,16 @@ static void add_ioctl_files(struct sp_bpf *bpf, sp_bpf_ref hit, sp_bpf_ref miss)
     add_simple(bpf, &simple[SP_GUARD_IOCTL], hit, miss);
 }
 
-/* Opens that can write need a right for that anyway. */
+/* Opens that can write need a right for that anyway; those that can neither read nor write, for
+ * none. */
 static void add_empties(struct sp_bpf *bpf, unsigned argument, sp_bpf_ref hit,
                         sp_bpf_ref miss)
 {
     sp_bpf_load_low(bpf, argument);
     sp_bpf_add(bpf, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE_BITS | O_TRUNC_BIT,
                SP_BPF_NEXT, SP_BPF_NEXT);
-    sp_bpf_add(bpf, JEQ, O_TRUNC_BIT, hit, miss);
+    sp_bpf_add(bpf, JEQ, O_TRUNC_BIT, hit, SP_BPF_NEXT);
+    sp_bpf_add(bpf, JEQ, O_TRUNC_BIT | O_ACCMODE_BITS, hit, miss);
 }
 
 /* A stream or seqpacket pair of AF_UNIX passes. The type also carries flags. */

@@ -76,9 +76,9 @@ static inline bool reading_meant(enum sp_guard guard, const __u64 *a, bool devic
     case SP_GUARD_OPENAT:
         return (low[2] & changes) != 0;
     case SP_GUARD_OPEN_EMPTIES:
-        return (low[1] & 03) == 0 && (low[1] & 01000) != 0;
+        return ((low[1] & 03) == 0 || (low[1] & 03) == 3) && (low[1] & 01000) != 0;
     case SP_GUARD_OPENAT_EMPTIES:
-        return (low[2] & 03) == 0 && (low[2] & 01000) != 0;
+        return ((low[2] & 03) == 0 || (low[2] & 03) == 3) && (low[2] & 01000) != 0;
     case SP_GUARD_FCNTL_OWNER:
         return low[1] == 8 || low[1] == 10 || low[1] == 15;
     case SP_GUARD_IOCTL_FILES: {
