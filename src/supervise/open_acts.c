@@ -139,7 +139,10 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_path *path
                        int flags, const struct wish *wish)
 {
     const struct sp_supervision *is = s->is;
-    bool whole = is->truncation_guarded || (flags & O_TRUNC) == 0;
+    int access = flags & O_ACCMODE;
+    /* Whoever may write may truncate: Landlock's right to write is asked for anyway. */
+    bool whole = is->truncation_guarded || (flags & O_TRUNC) == 0 ||
+                 access == O_WRONLY || access == O_RDWR;
     bool writes = !wish->writes || !(is->writes_guarded || is->writes_judged) ||
                   (whole && (wish->names ? sp_fs_kernel_names : sp_fs_kernel_decides)(
                                 s, SP_LIST_WRITE, path->text));

@@ -73,7 +73,9 @@ def command(path, *options):
     return [str(PROGRAM), "run", "--no-trace", *options, str(path)]
 
 
-def test_a_terminal_is_found_as_under_plain_python(script, tmp_path):
+@pytest.mark.parametrize("force", ["", "landlock=2"])
+def test_a_terminal_is_found_as_under_plain_python(script, tmp_path, monkeypatch, force):
+    monkeypatch.setenv("SANDPIT_FORCE", force)
     path = script(ASK)
     steps = [(b"name? ", b"bob\n")]
     plain = talk([sys.executable, str(path)], steps, tmp_path)
