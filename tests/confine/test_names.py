@@ -294,6 +294,7 @@ print(subprocess.run(["getent", "ahosts", "dns.wild.test"], capture_output=True,
 """
 
 
+@pytest.mark.requires("getent")
 def test_programs_that_are_not_python_ask_as_well(run, names):
     plain = run(CHILD, plain=True)
     assert "127.0.0.14" in plain.stdout
