@@ -85,15 +85,22 @@ static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
     return named ? -ENOENT : -EBADF;
 }
 
+/* A path without the slashes behind it. true: there are some. */
+static bool strip_slashes(const char *path, char to[PATH_MAX])
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    memcpy(to, path, size);
+    to[size] = '\0';
+    return path[size] != '\0';
+}
+
 /* The object, for what is changed is a name: without the slash behind it. */
 static int open_named(pid_t tid, struct sp_path *path)
 {
     char bare[PATH_MAX];
-    size_t size = strlen(path->asked);
-    while (size > 1 && path->asked[size - 1] == '/')
-        size--;
-    memcpy(bare, path->asked, size);
-    bare[size] = '\0';
+    (void)strip_slashes(path->asked, bare);
     return sp_guest_walk_path(tid, path->dirfd, bare, O_NOFOLLOW, &path->only_guest);
 }
 
@@ -143,17 +150,14 @@ static void look_again(const struct sp_act_call *call, enum sp_last last,
     static struct sp_path other;
     char bare[PATH_MAX];
     char text[PATH_MAX];
-    size_t size = strlen(path->asked);
     /* The link itself, where it is a name that counts. */
-    while (last == SP_LAST_NAMED && size > 1 && path->asked[size - 1] == '/')
-        size--;
-    memcpy(bare, path->asked, size);
-    bare[size] = '\0';
-    if (!sp_guest_proc_walk((pid_t)call->n->pid, path->dirfd, bare,
-                            last == SP_LAST_FOLLOWED, text) ||
+    bool stripped = last == SP_LAST_NAMED && strip_slashes(path->asked, bare);
+    if (!sp_guest_proc_walk((pid_t)call->n->pid, path->dirfd,
+                            stripped ? bare : path->asked, last == SP_LAST_FOLLOWED,
+                            text) ||
         strlen(text) + 1 >= sizeof text)
         return;
-    if (path->asked[size] != '\0')
+    if (stripped)
         memcpy(text + strlen(text), "/", 2);
     if (sp_path_take(call, AT_FDCWD, text, last, &other) != 0)
         return;
