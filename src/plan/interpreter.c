@@ -182,32 +182,19 @@ static void add_environment(struct sp_interpreter *in, const char *program)
         add_prefix(in, home);
 }
 
-/* Where the link `path` leads, one step. false: it is none. */
-static bool follow_once(char path[PATH_MAX])
-{
-    char target[PATH_MAX];
-    char from[PATH_MAX];
-    ssize_t n = readlink(path, target, sizeof target - 1);
-    if (n <= 0)
-        return false;
-    target[n] = '\0';
-    snprintf(from, sizeof from, "%s", path);
-    int length = target[0] == '/' ? 0 : (int)(strrchr(from, '/') - from) + 1;
-    n = snprintf(path, PATH_MAX, "%.*s%s", length, from, target);
-    return n < PATH_MAX;
-}
-
 #define LINKS_MAX 40 /* as in the kernel */
 
 /* A link to an environment's interpreter is the environment's: Python goes from link to link. */
 static void find_roots(struct sp_interpreter *in)
 {
     char path[PATH_MAX];
+    char next[PATH_MAX];
     snprintf(path, sizeof path, "%s", in->path);
-    int links = 0;
-    do
+    add_environment(in, path);
+    for (int links = 0; links < LINKS_MAX && sp_link_step(path, "", next); links++) {
+        memcpy(path, next, strlen(next) + 1);
         add_environment(in, path);
-    while (links++ < LINKS_MAX && follow_once(path));
+    }
     if (sp_real_path(in->path, path) && up_twice(path))
         add_prefix(in, path);
     const char *user = getenv("HOME");

@@ -186,18 +186,6 @@ static void add_system(struct sp_run_places *p)
 
 #define LINKS_MAX 40 /* as in the kernel */
 
-/* What a link that leads nowhere, or in a circle, leads to, with the rest of the path. */
-static bool through_link(const char *link, const char *rest, char to[PATH_MAX])
-{
-    char target[PATH_MAX];
-    ssize_t size = readlink(link, target, sizeof target - 1);
-    if (size <= 0)
-        return false;
-    target[size] = '\0';
-    int folder = target[0] == '/' ? 0 : (int)(strrchr(link, '/') - link) + 1;
-    return snprintf(to, PATH_MAX, "%.*s%s%s", folder, link, target, rest) < PATH_MAX;
-}
-
 /* As far as the path exists, its links are followed; the rest stays as it is. What does not exist
  * may come to be where a link leads. */
 static bool follow_from(const char *path, char *to, size_t size, unsigned links)
@@ -210,7 +198,7 @@ static bool follow_from(const char *path, char *to, size_t size, unsigned links)
         return false;
     memcpy(head, path, length + 1);
     while (!sp_real_path(head, real)) {
-        if (links < LINKS_MAX && through_link(head, path + strlen(head), next))
+        if (links < LINKS_MAX && sp_link_step(head, path + strlen(head), next))
             return follow_from(next, to, size, links + 1);
         char *slash = strrchr(head, '/');
         if (slash == NULL)

@@ -92,17 +92,9 @@ static bool goes_round(int at, const char *path, int flags)
  * resolved for us instead of for the guest. *ret_loops: ELOOP means just that. */
 static int open_for(pid_t tid, int dirfd, const char *path, int flags, bool *ret_loops)
 {
-    char name[60];
-    sp_auto_fd at = -1;
-    if (path[0] != '/') {
-        if (dirfd == AT_FDCWD)
-            snprintf(name, sizeof name, "/proc/%d/cwd", tid);
-        else
-            snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, dirfd);
-        at = open(name, O_PATH | O_CLOEXEC);
-        if (at < 0)
-            return -errno;
-    }
+    sp_auto_fd at = path[0] != '/' ? sp_guest_open_fd(tid, dirfd) : -1;
+    if (path[0] != '/' && at < 0)
+        return at;
     int from = at >= 0 ? at : AT_FDCWD;
     struct open_how how = {.flags = (uint64_t)(unsigned)(flags | O_PATH | O_CLOEXEC),
                            .resolve = RESOLVE_NO_MAGICLINKS};

@@ -36,14 +36,8 @@ static bool in_proc(int fd)
 
 static int begin(pid_t tid, int dirfd, const char *path)
 {
-    char name[60];
-    if (path[0] == '/')
-        snprintf(name, sizeof name, "/");
-    else if (dirfd == AT_FDCWD)
-        snprintf(name, sizeof name, "/proc/%d/cwd", tid);
-    else
-        snprintf(name, sizeof name, "/proc/%d/fd/%d", tid, dirfd);
-    return open(name, O_PATH | O_CLOEXEC);
+    return path[0] == '/' ? open("/", O_PATH | O_CLOEXEC)
+                          : sp_guest_open_fd(tid, dirfd);
 }
 
 /* As procfs's links of these names have it. */

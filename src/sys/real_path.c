@@ -33,3 +33,15 @@ bool sp_real_path(const char *path, char ret_path[PATH_MAX])
     ret_path[n] = '\0';
     return true;
 }
+
+bool sp_link_step(const char *link, const char *rest, char ret_path[PATH_MAX])
+{
+    char target[PATH_MAX];
+    ssize_t size = readlink(link, target, sizeof target - 1);
+    if (size <= 0)
+        return false;
+    target[size] = '\0';
+    int folder = target[0] == '/' ? 0 : (int)(strrchr(link, '/') - link) + 1;
+    return snprintf(ret_path, PATH_MAX, "%.*s%s%s", folder, link, target, rest) <
+           PATH_MAX;
+}

@@ -245,10 +245,12 @@ CASES = {
         done("os.chdir(b'../o/a')"), changed("chmod", "os.chmod(b'..', 0o644)", b".."),
         Operation("", f"os.rename({Path('cwd', 0, b'no/x').source}, b'y')", "none", 0,
                   ask_move("rename", Path("cwd", 0, b"no/x"), plain(b"y")))]),
-    # ENOENT; and the descriptor that is none was told of with the next act.
+    # ENOENT, also where it was to be a folder's; and the descriptor that is none was told of with the next act.
     "no descriptor": ({"deny_write": [W]}, [], [
         by_empty_path("chown", f"C({NUMBERS['fchownat']}, F[0], b'', -1, -1, {EMPTY_PATH})"),
         by_number("utime", "os.utime(F[0], (1, 1))"),
+        done("os.open(b'a', 0, dir_fd=99)"), done("os.mkdir(b'a', dir_fd=99)"),
+        done("os.unlink(b'a', dir_fd=99)"), done("os.rename(b'a', b'b', src_dir_fd=99)"),
         done("os.chdir(b'.')"), opened(b".", O_PATH, "keep"),
         Operation("", f"C({NUMBERS['utimensat']}, F[0], b'', None, {EMPTY_PATH})", "none", 0,
                   ask_slot("utime", "F", 0, by_number=False))]),
