@@ -188,11 +188,11 @@ static void add_environment(struct sp_interpreter *in, const char *program)
 static void find_roots(struct sp_interpreter *in)
 {
     char path[PATH_MAX];
-    char next[PATH_MAX];
+    char target[PATH_MAX];
     snprintf(path, sizeof path, "%s", in->path);
     add_environment(in, path);
-    for (int links = 0; links < LINKS_MAX && sp_link_step(path, "", next); links++) {
-        memcpy(path, next, strlen(next) + 1);
+    for (int links = 0; links < LINKS_MAX && sp_link_step(path, "", target); links++) {
+        memcpy(path, target, strlen(target) + 1);
         add_environment(in, path);
     }
     if (sp_real_path(in->path, path) && up_twice(path))
