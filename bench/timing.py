@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import random
 import statistics
 import sys
 import time
@@ -93,15 +94,17 @@ def time_once(command: Command, series: Series) -> None:
 def time_in_turn(
     commands: Sequence[Command], rounds: int, warm_up: int = 3
 ) -> list[Series]:
-    """Time every command `rounds` times, taking turns; each round starts with another
-    one."""
+    """Time every command `rounds` times, taking turns. Each round has another order:
+    what a command leaves behind, in caches above all, is felt by the one after it."""
     become_subreaper()
     all_series = [Series(command.name) for command in commands]
     for command in commands:
         for _ in range(warm_up):
             time_once(command, Series(command.name))
-    for turn in range(rounds):
-        for place in range(len(commands)):
-            index = (turn + place) % len(commands)
+    order = list(range(len(commands)))
+    shuffle = random.Random(rounds).shuffle
+    for _ in range(rounds):
+        shuffle(order)
+        for index in order:
             time_once(commands[index], all_series[index])
     return all_series

@@ -23,6 +23,8 @@
      SP_FS_MAKE_REG | SP_FS_MAKE_SOCK | SP_FS_MAKE_FIFO | SP_FS_MAKE_SYM |             \
      SP_FS_REFER)
 #define READ_RIGHTS (SP_FS_READ_FILE | SP_FS_READ_DIR)
+/* Those of them that mean something for what is no folder. */
+#define FILE_RIGHTS (WRITE_RIGHTS | SP_FS_READ_FILE)
 
 /* Blanks in a mount's path are written as "\040". */
 static void unescape(char *text)
@@ -122,6 +124,14 @@ static bool granted(const struct sp_plan_paths *list, const char *path)
     return false;
 }
 
+static bool listed(const struct sp_plan_paths *list, const char *path)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (strcmp(list->items[i], path) == 0)
+            return true;
+    return false;
+}
+
 /* Whether there is nothing to grant there: a folder above it is granted, or there is no room left;
  * what is not granted the broker opens. */
 static bool settled(const struct sp_plan_paths *list, const char *path)
@@ -151,7 +161,9 @@ static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *p
     memcpy(text, path, size);
     plan->text_used += size;
     list->items[list->count++] = text;
-    return sp_landlock_grant(&plan->guest, text, rights, reterr);
+    return sp_landlock_grant(&plan->guest, text,
+                             S_ISDIR(st.st_mode) ? rights : rights & FILE_RIGHTS,
+                             reterr);
 }
 
 static bool holds_own(const struct sp_plan *plan, const char *folder)
@@ -270,12 +282,28 @@ static int grant_rest(struct sp_plan *plan, const char *path, struct sp_error *r
     return grant_entries(plan, path, 1, reterr);
 }
 
+/* The outermost folder on the way to `path` in which nothing is denied: one grant for many. */
+static int grant_widest(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+{
+    char folder[PATH_MAX];
+    size_t before = plan->readable.count;
+    int code = 0;
+    for (size_t at = 1; code == 0 && plan->readable.count == before &&
+                        !settled(&plan->readable, path) && path[at - 1] != '\0';
+         at++) {
+        at += strcspn(path + at, "/");
+        if (snprintf(folder, sizeof folder, "%.*s", (int)at, path) < PATH_MAX)
+            code = grant_read(plan, folder, reterr);
+    }
+    return code;
+}
+
 static int grant_each(struct sp_plan *plan, const char *const *paths,
                       struct sp_error *reterr)
 {
     int code = 0;
     for (; paths != NULL && *paths != NULL && code == 0; paths++)
-        code = grant_read(plan, *paths, reterr);
+        code = grant_widest(plan, *paths, reterr);
     return code;
 }
 
@@ -289,7 +317,8 @@ static int grant_program(struct sp_plan *plan, const char *path,
     sp_auto_fd fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         !sp_real_path(path, real) ||
-        sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_DENY)
+        sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_DENY ||
+        listed(&plan->readable, real)) /* with its loader */
         return 0;
     sp_program_file_read(fd, &file);
     int code = grant(plan, &plan->readable, real, SP_FS_READ_FILE, reterr);

@@ -48,6 +48,27 @@ static const char *last_name(const char *path, char folder[PATH_MAX])
     return at;
 }
 
+/* A path without the slashes behind it. true: there are some. */
+static bool strip_slashes(const char *path, char to[PATH_MAX])
+{
+    size_t size = strlen(path);
+    while (size > 1 && path[size - 1] == '/')
+        size--;
+    memcpy(to, path, size);
+    to[size] = '\0';
+    return path[size] != '\0';
+}
+
+/* What the descriptor is of, by the plain path that it was opened by or else as the kernel has it. */
+static bool path_of(int fd, const struct sp_guest_walk *walk, const char *asked,
+                    char to[PATH_MAX])
+{
+    if (!walk->plain)
+        return canonical(fd, to);
+    (void)strip_slashes(asked, to);
+    return true;
+}
+
 /* The object's folder as the guest sees it, with the last name as it was written. false: that
  * folder cannot be found. *ret_link: there is a link of that name. */
 static bool by_folder(pid_t tid, struct sp_path *path, bool *ret_link)
@@ -56,11 +77,12 @@ static bool by_folder(pid_t tid, struct sp_path *path, bool *ret_link)
     char one;
     char *to = path->text;
     const char *last = last_name(path->asked, folder);
-    sp_auto_fd fd =
-        sp_guest_walk_path(tid, path->dirfd, folder, O_DIRECTORY, &path->only_guest);
+    struct sp_guest_walk walk;
+    sp_auto_fd fd = sp_guest_walk_path(tid, path->dirfd, folder, O_DIRECTORY, &walk);
+    path->only_guest = walk.only_guest;
     *ret_link = false;
     if (fd < 0 || last[0] == '\0' || last[0] == '/' || strncmp(last, "..", 3) == 0 ||
-        strcmp(last, ".") == 0 || !canonical(fd, to)) {
+        strcmp(last, ".") == 0 || !path_of(fd, &walk, folder, to)) {
         as_written(tid, path->dirfd, path->asked, to);
         return fd >= 0;
     }
@@ -85,23 +107,16 @@ static int by_descriptor(pid_t tid, int fd, bool named, char to[PATH_MAX])
     return named ? -ENOENT : -EBADF;
 }
 
-/* A path without the slashes behind it. true: there are some. */
-static bool strip_slashes(const char *path, char to[PATH_MAX])
-{
-    size_t size = strlen(path);
-    while (size > 1 && path[size - 1] == '/')
-        size--;
-    memcpy(to, path, size);
-    to[size] = '\0';
-    return path[size] != '\0';
-}
-
-/* The object, for what is changed is a name: without the slash behind it. */
-static int open_named(pid_t tid, struct sp_path *path)
+static int open_object(pid_t tid, const struct sp_path *path, enum sp_last last,
+                       struct sp_guest_walk *ret_walk)
 {
     char bare[PATH_MAX];
-    (void)strip_slashes(path->asked, bare);
-    return sp_guest_walk_path(tid, path->dirfd, bare, O_NOFOLLOW, &path->only_guest);
+    const char *asked = path->asked;
+    /* What is changed is a name: without the slash behind it. */
+    if (last == SP_LAST_NAMED && strip_slashes(asked, bare))
+        asked = bare;
+    int flags = last == SP_LAST_FOLLOWED ? 0 : O_NOFOLLOW;
+    return sp_guest_walk_path(tid, path->dirfd, asked, flags, ret_walk);
 }
 
 /* Where path->asked leads. *ret_elsewhere: the guest may come to something else: procfs has names
@@ -112,6 +127,7 @@ static int resolve(const struct sp_act_call *call, enum sp_last last, bool named
     pid_t tid = (pid_t)call->n->pid;
     struct stat st;
     bool link;
+    struct sp_guest_walk walk;
     size_t size = strlen(path->asked);
     *ret_elsewhere = false;
     path->error = 0;
@@ -121,24 +137,19 @@ static int resolve(const struct sp_act_call *call, enum sp_last last, bool named
     path->slash = size > 0 && path->asked[size - 1] == '/';
     if (size == 0)
         return by_descriptor(tid, path->dirfd, named, path->text);
-    sp_auto_fd fd = last == SP_LAST_NAMED
-                        ? open_named(tid, path)
-                        : sp_guest_walk_path(tid, path->dirfd, path->asked,
-                                             last == SP_LAST_KEPT ? O_NOFOLLOW : 0,
-                                             &path->only_guest);
-    if (fd >= 0 && canonical(fd, path->text)) {
+    sp_auto_fd fd = open_object(tid, path, last, &walk);
+    if (fd >= 0 && path_of(fd, &walk, path->asked, path->text)) {
         path->mode = fstat(fd, &st) == 0 ? st.st_mode : 0;
         return 0;
     }
-    bool only_guest = path->only_guest;
     path->error = fd < 0 ? -fd : ENAMETOOLONG;
     path->stray = !by_folder(tid, path, &link);
-    path->only_guest = only_guest || (path->only_guest && path->error == ENOENT);
+    path->only_guest = walk.only_guest || (path->only_guest && path->error == ENOENT);
     if (path->only_guest)
         path->error = EACCES;
     *ret_elsewhere =
-        path->only_guest ||
-        (path->error == ENOENT && (path->stray || (link && last == SP_LAST_FOLLOWED)));
+        path->only_guest || (path->error == ENOENT && !walk.plain &&
+                             (path->stray || (link && last == SP_LAST_FOLLOWED)));
     return 0;
 }
 

@@ -68,6 +68,9 @@ int sp_guest_open_fd(pid_t tid, int fd);
 
 #define SP_GUEST_PROC_MAX 48u
 
+/* Whether the descriptor is of something in procfs. */
+bool sp_guest_in_proc(int fd);
+
 /* Whether the path names something in procfs of a process of the run, as it is written:
  * "/proc/self/REST", "/proc/thread-self/REST", "/proc/PID/REST"; *ret_rest is behind the slash, ""
  * for the folder itself; `ret_folder` is that folder, called the same by anybody. */
@@ -112,9 +115,17 @@ bool sp_guest_fd_bare(pid_t tid, int fd);
  * the run, /dev/stdin) is looked up for the guest and followed to the object. Any other walk into
  * procfs is refused with -EACCES: it would be resolved for us instead of for the guest. */
 int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags);
-/* The same; *ret_only_guest: it was refused as such a walk. */
+/* Whether the descriptor is of something in procfs. */
+bool sp_guest_in_proc(int fd);
+
+/* The same, and how the walk went. */
+struct sp_guest_walk {
+    bool only_guest; /* it was refused as one into procfs */
+    bool plain; /* the path leads where it says, for anybody (sp_open_plain()); where
+                        nothing is, too */
+};
 int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
-                       bool *ret_only_guest);
+                       struct sp_guest_walk *ret_walk);
 
 /* Where such a walk leads the thread, as a path that means the same for anybody: up to what is not
  * there, or to a magic name at the end, and the rest as it was written; `follow`: through a link at

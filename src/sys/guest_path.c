@@ -11,6 +11,7 @@
 
 #include "base/scope.h"
 #include "sys/guest.h"
+#include "sys/real_path.h"
 #include "sys/tree.h"
 
 #define PROC_MAGIC 0x9fa0
@@ -148,29 +149,48 @@ static const char *expand_self(pid_t tid, const char *path, int flags,
     return n < PATH_MAX ? to : path;
 }
 
-int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
-                       bool *ret_only_guest)
+bool sp_guest_in_proc(int fd)
 {
     struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC;
+}
+
+/* By a plain path, outside procfs. -ELOOP: not in this way. */
+static int open_plain(const char *path, int flags)
+{
+    if (strncmp(path, "/proc", 5) == 0)
+        return -ELOOP;
+    sp_auto_fd fd = sp_open_plain(path, flags);
+    if (fd < 0)
+        return -errno;
+    return sp_guest_in_proc(fd) ? -ELOOP : sp_steal_fd(&fd);
+}
+
+int sp_guest_walk_path(pid_t tid, int dirfd, const char *path, int flags,
+                       struct sp_guest_walk *ret_walk)
+{
     char other[PATH_MAX];
-    *ret_only_guest = false;
     bool loops = false;
-    int fd = open_magic(tid, path, flags, &loops);
+    int fd = open_plain(path, flags);
+    *ret_walk = (struct sp_guest_walk){.plain = fd >= 0 || fd == -ENOENT};
+    if (ret_walk->plain)
+        return fd;
+    fd = open_magic(tid, path, flags, &loops);
     if (fd == -EXDEV)
         fd = open_for(tid, dirfd, expand_self(tid, path, flags, other), flags, &loops);
     if (fd < 0 && (fd != -ELOOP || loops))
         return fd;
-    if (fd >= 0 && (fstatfs(fd, &fs) != 0 || fs.f_type != PROC_MAGIC))
+    if (fd >= 0 && !sp_guest_in_proc(fd))
         return fd;
     sp_close_fd(&fd);
-    *ret_only_guest = true;
+    ret_walk->only_guest = true;
     return -EACCES;
 }
 
 int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags)
 {
-    bool only_guest;
-    return sp_guest_walk_path(tid, dirfd, path, flags, &only_guest);
+    struct sp_guest_walk walk;
+    return sp_guest_walk_path(tid, dirfd, path, flags, &walk);
 }
 
 int sp_guest_open_fd(pid_t tid, int fd)

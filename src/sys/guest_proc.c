@@ -3,13 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "base/scope.h"
 #include "sys/guest.h"
 
-#define PROC_MAGIC    0x9fa0
 #define PROC_ROOT_INO 1
 #define LINKS_MAX     40 /* as in the kernel */
 #define STEPS_MAX     4096
@@ -27,12 +25,6 @@ struct walk {
     size_t from; /* in the text: what is to be walked from there */
     char text[PATH_MAX];
 };
-
-static bool in_proc(int fd)
-{
-    struct statfs fs;
-    return fstatfs(fd, &fs) == 0 && fs.f_type == PROC_MAGIC;
-}
 
 static int begin(pid_t tid, int dirfd, const char *path)
 {
@@ -72,7 +64,7 @@ static bool link_text(struct walk *w, int link, const char *name, char to[PATH_M
     struct sp_guest_ids ids;
     struct stat st;
     struct stat own;
-    if (in_proc(link)) {
+    if (sp_guest_in_proc(link)) {
         /* Of another procfs, mounted elsewhere, the numbers may be others. */
         bool top = fstat(w->at, &st) == 0 && st.st_ino == PROC_ROOT_INO &&
                    stat("/proc", &own) == 0 && own.st_dev == st.st_dev;
@@ -173,7 +165,7 @@ bool sp_guest_proc_walk(pid_t tid, int dirfd, const char *path, bool follow,
     char place[PATH_MAX];
     snprintf(w.text, sizeof w.text, "%s", path);
     do
-        w.through = w.through || (w.at >= 0 && in_proc(w.at));
+        w.through = w.through || (w.at >= 0 && sp_guest_in_proc(w.at));
     while (w.at >= 0 && step(&w));
     bool found = w.at >= 0 && w.through;
     snprintf(name, sizeof name, "/proc/self/fd/%d", w.at);
