@@ -1,11 +1,13 @@
 """What opening a file costs where each open is judged.
 
-    files.py [--rounds N] [--calls N] [--python PATH]
+    files.py [--rounds N] [--calls N] [--python PATH] [--compare]
 
 The same C program runs plain and under a policy, and opens and closes one file.
 `recorded`: the file lies where reading is granted as a whole, so that the kernel opens
 it once it was judged and written down. `emulated`: anything in its folder may be
-denied, so that it is opened for the program. Exit code 1 when a budget is missed.
+denied, so that it is opened for the program. A bare open is so short that the ratio to
+it says how fast the machine changes between processes; --compare measures what strace
+takes to do so, stopping at opens only. Exit code 1 when a budget is missed.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def ways(folder: Path) -> list[Way]:
             f"deny_read = {json.dumps([pattern])}\n[process]\n"
             f"allow = {json.dumps(['{python}', str(folder / 'program')])}\n"
         )
-        chosen.append(Way(name, policy, (str(place / "file"),)))
+        chosen.append(Way(name, policy, (str(place / "file"),), "openat"))
     return chosen
 
 

@@ -1,6 +1,6 @@
 """What a connection costs where each one is judged and made for the program.
 
-    network.py [--rounds N] [--calls N] [--python PATH]
+    network.py [--rounds N] [--calls N] [--python PATH] [--compare]
 
 The same C program runs plain and under a policy that grants loopback: it makes sockets,
 connects them to one of its own and closes them; and sends datagrams, which it takes.
@@ -53,7 +53,8 @@ POLICY = 'extends = "no-network"\n[network]\nallow = ["loopback"]\n'
 
 
 def ways(_: Path) -> list[Way]:
-    return [Way(name, POLICY, (name,)) for name in ("connect", "send")]
+    named = {"connect": "connect", "send": "sendto"}
+    return [Way(name, POLICY, (name,), call) for name, call in named.items()]
 
 
 if __name__ == "__main__":

@@ -399,7 +399,7 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     sp_relay_start(&s->relay, s->epoll);
     s->listener = s->guest.listener;
     if (s->listener >= 0)
-        sp_listener_wake_locally(s->listener);
+        s->wakes_here = sp_listener_wake_locally(s->listener);
     if (!watch(s, s->guest.pidfd, &guest_ready) ||
         !watch(s, s->signal_fd, &signal_ready) ||
         !watch(s, is->control, &control_ready) ||

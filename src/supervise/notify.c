@@ -12,6 +12,7 @@
 #include "supervise/sentence.h"
 #include "sys/guest.h"
 #include "sys/listener.h"
+#include "sys/together.h"
 #include "sys/watchdog.h"
 
 #ifndef SYS_pidfd_open
@@ -164,27 +165,45 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
     return process;
 }
 
-/* The thread must come to take it, and a guest can keep one from running. Meanwhile others may use
- * what they like: limits are looked at all the same. */
-static int give(struct sp_supervisor *s, uint64_t id, const struct sp_answer *answer)
+/* Puts the descriptor into the thread's table; the thread waits on. It must come to take it, and a
+ * guest can keep one from running. Meanwhile others may use what they like: limits are looked at all
+ * the same. */
+static int place(struct sp_supervisor *s, uint64_t id, pid_t tid,
+                 const struct sp_answer *answer)
 {
-    int fd = s->guest.listener;
-    int number = (int)answer->value;
-    if (sp_limits_due_ns(&s->limits) == UINT64_MAX)
-        return sp_listener_give(fd, id, number, answer->close_on_exec);
-    int result;
-    bool again;
+    bool limited = sp_limits_due_ns(&s->limits) != UINT64_MAX;
+    struct sp_together together = {.kept = false};
+    bool again = false;
+    int number;
     do {
-        again = sp_watchdog_begin();
-        result = sp_listener_give_in_steps(fd, id, number, answer->close_on_exec);
-        sp_watchdog_end();
-        if (result == -EINTR)
+        if (limited)
+            again = sp_watchdog_begin();
+        if (s->wakes_here) /* and no signal makes it go on meanwhile (5.19) */
+            sp_together_begin(&together, tid);
+        number = sp_listener_place(s->guest.listener, id, (int)answer->value,
+                                   answer->close_on_exec);
+        sp_together_end(&together);
+        if (limited)
+            sp_watchdog_end();
+        if (number == -EINTR)
             sp_limits_look_now(s);
-    } while (again && result == -EINTR && !sp_limits_ended(&s->limits));
-    return result;
+    } while (again && number == -EINTR && !sp_limits_ended(&s->limits));
+    return number;
 }
 
-void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer)
+/* In two steps the thread goes on where it was, with what it has in that processor's caches. */
+static int give(struct sp_supervisor *s, uint64_t id, pid_t tid,
+                const struct sp_answer *answer)
+{
+    int fd = s->guest.listener;
+    if (!s->wakes_here && sp_limits_due_ns(&s->limits) == UINT64_MAX)
+        return sp_listener_give(fd, id, (int)answer->value, answer->close_on_exec);
+    int number = place(s, id, tid, answer);
+    return number < 0 ? number : sp_listener_return(fd, id, number);
+}
+
+void sp_notify_answer(struct sp_supervisor *s, uint64_t id, pid_t tid,
+                      struct sp_answer answer)
 {
     int fd = s->guest.listener;
     int result = 0;
@@ -199,7 +218,7 @@ void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer ans
         result = sp_listener_refuse(fd, id, (int)answer.value);
         break;
     case SP_ANSWER_GIVE:
-        result = give(s, id, &answer);
+        result = give(s, id, tid, &answer);
         close((int)answer.value);
         /* It did not come to take it before a limit was reached: the run is over. */
         if (result == -EINTR)
@@ -262,7 +281,7 @@ bool sp_notify(struct sp_supervisor *s)
         .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid)};
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
-        sp_notify_answer(s, n.id, SP_REFUSE(EAGAIN));
+        sp_notify_answer(s, n.id, (pid_t)n.pid, SP_REFUSE(EAGAIN));
         return true;
     }
     /* What is read about the thread from here on is about the one that waits. */
@@ -277,7 +296,7 @@ bool sp_notify(struct sp_supervisor *s)
     }
     if (!sp_exec_settle(&call) || !sp_code_verify(&call)) {
         syscall(SYS_pidfd_send_signal, call.process->pidfd, SIGKILL, NULL, 0);
-        sp_notify_answer(s, n.id, SP_REFUSE(EPERM));
+        sp_notify_answer(s, n.id, (pid_t)n.pid, SP_REFUSE(EPERM));
         return true;
     }
     struct sp_answer decided = sp_observe(&call, decider(n.data.nr));
@@ -286,7 +305,7 @@ bool sp_notify(struct sp_supervisor *s)
     if (s->stopped) /* it never returns: the tree is about to be killed */
         return true;
     sp_sentence_settle(&call, &decided);
-    sp_notify_answer(s, n.id, decided);
+    sp_notify_answer(s, n.id, (pid_t)n.pid, decided);
     if (decided.drain && call.process->lane != NULL)
         sp_lane_drain(call.process->lane, s->writer, 0);
     return true;

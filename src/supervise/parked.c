@@ -88,8 +88,9 @@ void sp_park_answer(struct sp_supervisor *s, struct sp_parked *parked,
                     struct sp_answer answer)
 {
     uint64_t id = parked->id;
+    pid_t tid = parked->tid;
     sp_park_drop(s, parked);
-    sp_notify_answer(s, id, answer);
+    sp_notify_answer(s, id, tid, answer);
 }
 
 /* It is over before it came to its end: what was sent so far has been sent. */

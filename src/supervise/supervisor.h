@@ -53,6 +53,7 @@ struct sp_supervisor {
     struct sp_violations violations;
     struct sp_violations refusals; /* under a policy that only traces */
     int listener;                  /* the guest's, while calls can come; else -1 */
+    bool wakes_here; /* its kernel wakes callers where the answer comes from */
     bool call_was_first;
     int epoll; /* everything else that can come */
     int signal_fd;
@@ -134,8 +135,9 @@ static inline int sp_act_int(const struct sp_act_call *call, int i)
 
 /* notify.c: receives one notification and answers it. false when the listener is at its end. */
 bool sp_notify(struct sp_supervisor *s);
-/* Answers a call that was received earlier. */
-void sp_notify_answer(struct sp_supervisor *s, uint64_t id, struct sp_answer answer);
+/* Answers a call of the thread's that was received earlier. */
+void sp_notify_answer(struct sp_supervisor *s, uint64_t id, pid_t tid,
+                      struct sp_answer answer);
 /* The process of a thread, met now if it is new; NULL when it is gone. */
 struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
 

@@ -64,19 +64,20 @@ int sp_listener_give(int fd, uint64_t id, int source, bool close_on_exec)
     if (errno != EINVAL)
         return -errno;
     /* COMPAT(kernel 5.14): no ADDFD_FLAG_SEND. */
-    return sp_listener_give_in_steps(fd, id, source, close_on_exec);
+    given = sp_listener_place(fd, id, source, close_on_exec);
+    return given < 0 ? given : sp_listener_return(fd, id, given);
 }
 
-int sp_listener_give_in_steps(int fd, uint64_t id, int source, bool close_on_exec)
+int sp_listener_place(int fd, uint64_t id, int source, bool close_on_exec)
 {
     struct seccomp_notif_addfd a = {.id = id,
                                     .srcfd = (uint32_t)source,
                                     .newfd_flags = close_on_exec ? O_CLOEXEC : 0};
-    int given = ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
-    return given < 0 ? -errno : sp_listener_return(fd, id, given);
+    int placed = ioctl(fd, SECCOMP_IOCTL_NOTIF_ADDFD, &a);
+    return placed < 0 ? -errno : placed;
 }
 
-void sp_listener_wake_locally(int fd)
+bool sp_listener_wake_locally(int fd)
 {
-    (void)ioctl(fd, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP);
+    return ioctl(fd, NOTIF_SET_FLAGS, NOTIF_SYNC_WAKE_UP) == 0;
 }

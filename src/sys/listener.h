@@ -23,11 +23,13 @@ int sp_listener_refuse(int fd, uint64_t id, int error); /* error: a positive err
  * result. Falls back to two steps where the kernel lacks the one. */
 int sp_listener_give(int fd, uint64_t id, int source, bool close_on_exec);
 
-/* The same in two: when it is interrupted (-EINTR), it can be done again. A signal between the two
- * can leave the descriptor behind in the caller; it is one the caller may have. */
-int sp_listener_give_in_steps(int fd, uint64_t id, int source, bool close_on_exec);
+/* The first of two steps: `source` appears in the caller's table, under the number that is the
+ * result, and the caller waits on. -EINTR: it can be done again. A signal before the call is answered
+ * can leave the descriptor behind in the caller (before 5.19); it is one the caller may have. */
+int sp_listener_place(int fd, uint64_t id, int source, bool close_on_exec);
 
-/* Asks the kernel to wake the supervisor on the caller's own core (6.6); no harm if refused. */
-void sp_listener_wake_locally(int fd);
+/* Asks the kernel to wake whom a call or an answer is for on the processor it comes from (6.6); no
+ * harm if refused. */
+bool sp_listener_wake_locally(int fd);
 
 #endif

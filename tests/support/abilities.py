@@ -67,6 +67,9 @@ def lack(name: str) -> str | None:
     if name == "x86_64":
         machine = os.uname().machine
         return None if machine == name else f"this is {machine}"
+    if name == "processors":
+        several = len(os.sched_getaffinity(0)) > 1
+        return None if several else "there is one processor only"
     if name == "procfs":
         return None if os.path.isdir("/proc/self/fd") else "no /proc"
     if name == "root":
