@@ -10,6 +10,7 @@
 #include "agent/native.h"
 #include "agent/said.h"
 #include "agent/stub.h"
+#include "agent/turn.h"
 
 struct sp_agent sp_agent;
 
@@ -72,6 +73,7 @@ __attribute__((visibility("default"))) int sp_agent_start(struct sp_stub *stub)
     if (fd < 0 || sp_lane_open((int)fd) < 0)
         return -1;
     take_config();
+    sp_turn_start();
     if (sp_audit_install(stub) < 0)
         return -1;
     sp_native_install(stub);

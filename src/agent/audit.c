@@ -91,14 +91,6 @@ static int on_clear(const char *operation, PyObject *args)
 
 /* ---- subinterpreters ------------------------------------------------------------------------ */
 
-static int on_interpreter(const char *operation, PyObject *args)
-{
-    (void)operation, (void)args;
-    if (sp_agent.main)
-        sp_turn_expect_others();
-    return 0;
-}
-
 static void meet(PyInterpreterState *interpreter)
 {
     static PyInterpreterState *known[16];
@@ -107,7 +99,6 @@ static void meet(PyInterpreterState *interpreter)
         if (known[i] == interpreter)
             return;
     known[next++ % 16] = interpreter;
-    sp_turn_expect_others();
     if (sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
         sp_calls_interpreter(interpreter);
 }
@@ -130,7 +121,6 @@ static const struct watch watches[] = {
     {"cpython.run_file", on_run, "file"},
     {"cpython.run_module", on_run, "module"},
     {"cpython.run_stdin", on_run, "stdin"},
-    {"cpython.PyInterpreterState_New", on_interpreter, ""},
     {"cpython.PyInterpreterState_Clear", on_clear, ""},
     /* imports and code */
     {"import", sp_imports_event, "import"},
@@ -203,37 +193,38 @@ static const struct watch watches[] = {
     {"_thread.start_joinable_thread", sp_acts_thread, "start"},
     {"sys.excepthook", sp_exceptions_hook, "excepthook"},
     {"sys.unraisablehook", sp_exceptions_unraisable, "unraisablehook"},
+    /* others: what looks into the interpreter, and the rest */
+    {"", on_introspection, ""},
+    {"", NULL, ""},
 };
-#define WATCHES (sizeof watches / sizeof watches[0])
+#define NOTHING       (sizeof watches / sizeof watches[0] - 1)
+#define INTROSPECTION (NOTHING - 1)
 
-static const struct watch introspection = {"", on_introspection, ""};
-static const struct watch nothing = {"", NULL, ""};
-
-static const struct watch *find_watch(const char *event)
+static size_t find_watch(const char *event)
 {
-    for (size_t i = 0; i < WATCHES; i++)
+    for (size_t i = 0; i < INTROSPECTION; i++)
         if (watches[i].event[0] == event[0] && strcmp(watches[i].event, event) == 0)
-            return &watches[i];
-    if (strncmp(event, "sys.", 4) == 0 || strncmp(event, "gc.", 3) == 0)
-        return &introspection;
-    return &nothing;
+            return i;
+    bool looks = strncmp(event, "sys.", 4) == 0 || strncmp(event, "gc.", 3) == 0;
+    return looks ? INTROSPECTION : NOTHING;
 }
 
 /* By the address of the event's name, which is a literal of the interpreter's: programs
  * raise some events (builtins.id) a million times. A name that sys.audit() made up can lie
- * where another lay before; what comes of it is no worse than what it could have claimed. */
+ * where another lay before; what comes of it is no worse than what it could have claimed. An
+ * interpreter with a lock of its own may be here at the same time: address and place in the
+ * table are one word. */
 static const struct watch *recall_watch(const char *event)
 {
-    static struct {
-        const char *event;
-        const struct watch *watch;
-    } recalled[256];
-    unsigned at = (unsigned)(((uintptr_t)event * 0x9e3779b97f4a7c15u) >> 56);
-    if (sp_likely(recalled[at].event == event))
-        return recalled[at].watch;
-    recalled[at].watch = find_watch(event);
-    recalled[at].event = event;
-    return recalled[at].watch;
+    static uint64_t recalled[256]; /* address << 16 | place + 1; 0: none */
+    uint64_t key = (uint64_t)(uintptr_t)event << 16;
+    uint64_t *at = &recalled[(key * 0x9e3779b97f4a7c15u) >> 56];
+    uint64_t found = __atomic_load_n(at, __ATOMIC_RELAXED);
+    if (sp_unlikely((found & ~UINT64_C(0xffff)) != key || found == 0)) {
+        found = key | (find_watch(event) + 1);
+        __atomic_store_n(at, found, __ATOMIC_RELAXED);
+    }
+    return &watches[(found & 0xffff) - 1];
 }
 
 static int handle(const struct watch *watch, const char *event, PyObject *args)
@@ -293,7 +284,7 @@ static int hook(const char *event, PyObject *args, void *data)
 {
     (void)data;
     const struct watch *watch = recall_watch(event);
-    if (sp_likely(watch == &nothing)) {
+    if (sp_likely(!watch->act)) {
         if (sp_unlikely(event[0] == 'c' &&
                         strcmp(event, "cpython._PySys_ClearAuditHooks") == 0))
             end();
@@ -301,9 +292,9 @@ static int hook(const char *event, PyObject *args, void *data)
     }
     if (sp_unlikely(sp_agent.ended))
         return 0;
-    bool turn = sp_turn_take();
+    sp_turn_take();
     int result = handle(watch, event, args);
-    sp_turn_leave(turn);
+    sp_turn_leave();
     return result;
 }
 

@@ -203,9 +203,9 @@ static PyObject *excepthook_shim(PyObject *self, PyObject *const *args,
                  PyTuple_GET_SIZE(arguments) > 0 &&
                  PyTuple_GET_ITEM(arguments, 0) == PyExc_SystemExit;
     if (!exits && !sp_agent.ended && sp_lane_owned()) {
-        bool turn = sp_turn_take();
+        sp_turn_take();
         write_arguments("thread", arguments);
-        sp_turn_leave(turn);
+        sp_turn_leave();
     }
     return PyObject_Vectorcall(real_excepthook, args, (size_t)count, names);
 }

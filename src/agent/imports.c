@@ -291,24 +291,24 @@ static int import_begins_in_turn(PyObject *name, PyObject *globals, PyObject *fr
 static int import_begins(PyObject *name, PyObject *globals, PyObject *fromlist,
                          long level)
 {
-    bool turn = sp_turn_take();
+    sp_turn_take();
     int result = import_begins_in_turn(name, globals, fromlist, level);
-    sp_turn_leave(turn);
+    sp_turn_leave();
     return result;
 }
 
 static void import_failed(uint64_t refusals_before)
 {
-    bool turn = sp_turn_take();
+    sp_turn_take();
     sp_import_charge(refusals_before);
-    sp_turn_leave(turn);
+    sp_turn_leave();
 }
 
 static void import_ended(uint64_t mark)
 {
-    bool turn = sp_turn_take();
+    sp_turn_take();
     sp_waiting_end(mark);
-    sp_turn_leave(turn);
+    sp_turn_leave();
 }
 
 static const char *const import_arguments[] = {"name", "globals", "locals", "fromlist",

@@ -55,14 +55,14 @@ static void write_open(const char *path, int flags)
 /* With the GIL, the program's line that led here is known. */
 static void write_open_at(const char *path, int flags)
 {
-    bool turn = sp_turn_take();
+    sp_turn_take();
     struct sp_lane_record *r = sp_record_act(SP_KIND_OPEN, "read");
     r->event.flags = SP_EVENT_NATIVE;
     sp_record_string(r, SP_FIELD_PATH, path);
     sp_record_string(r, SP_FIELD_MODE, "r");
     sp_record_int(r, SP_FIELD_FLAGS, flags);
     sp_lane_event(r);
-    sp_turn_leave(turn);
+    sp_turn_leave();
 }
 
 /* Opens that can write are shown by the kernel. */

@@ -91,7 +91,7 @@ def c_tests(folder: Path) -> list[Path]:
 
 def required(which: str, user: str) -> str:
     """What no test may miss there, so that nothing is skipped unnoticed."""
-    names = ["program", "agents", "procfs", "cc", "bash", "ipv6"]
+    names = ["program", "agents", "procfs", "cc", "bash", "ipv6", "cgroup2"]
     names.append("hidden-memory" if which == "hidden" else "listener")
     names.append("no-landlock" if which == "none" else "landlock")
     if user == "root":

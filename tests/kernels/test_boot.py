@@ -74,3 +74,56 @@ def test_a_program_runs_with_nothing_degraded(tmp_path, policy):
     assert (result["stdout"], code) == ("ran\n", 0), result
     assert result["degraded"] == []
     assert (tmp_path / "made").exists()
+
+
+LIMITS = """[limits]
+memory = "96MiB"
+processes = 8
+"""
+USES_TOO_MUCH = {
+    "memory": "kept = b'x' * (300 << 20)\n",
+    "processes": """
+import os, time
+children = []
+try:
+    while len(children) < 40:
+        pid = os.fork()
+        if pid == 0:
+            time.sleep(60)
+            os._exit(0)
+        children.append(pid)
+except OSError:
+    pass
+for pid in children:
+    os.kill(pid, 9)
+print(len(children))
+""",
+}
+
+
+def groups_left() -> list[str]:
+    """Groups of runs that are over: each is called sandpit-PID-TIME."""
+    with open("/proc/self/cgroup", encoding="ascii") as lines:
+        own = next(line.rstrip("\n")[3:] for line in lines if line.startswith("0::"))
+    parent = Path(f"/sys/fs/cgroup{own}").parent
+    names = [one.name for one in parent.glob("sandpit-*")]
+    return [one for one in names if not Path(f"/proc/{one.split('-')[1]}").exists()]
+
+
+@pytest.mark.requires("landlock", "listener", "cgroup2")
+@pytest.mark.parametrize("limit", USES_TOO_MUCH)
+def test_control_groups_of_version_2_keep_limits(tmp_path, limit):
+    (tmp_path / "limits.toml").write_text(LIMITS)
+    script = tmp_path / "too_much.py"
+    script.write_text(USES_TOO_MUCH[limit])
+    command = [PROGRAM, "run", "--json", "--policy", tmp_path / "limits.toml", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    result = json.loads(done.stdout)
+    assert [result["limits"][one]["by"] for one in USES_TOO_MUCH] == [["cgroup"]] * 2
+    assert result["limits"][limit]["reached"], result
+    if limit == "memory":
+        assert result["status"] == "memory-limit"
+        assert result["limits"]["memory"]["measured"] >= 90 << 20
+    else:
+        assert int(result["stdout"]) == 7  # and itself
+    assert groups_left() == []

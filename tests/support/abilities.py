@@ -67,6 +67,8 @@ def lack(name: str) -> str | None:
     if name == "x86_64":
         machine = os.uname().machine
         return None if machine == name else f"this is {machine}"
+    if name == "cgroup2":
+        return _lack_cgroup2()
     if name == "processors":
         several = len(os.sched_getaffinity(0)) > 1
         return None if several else "there is one processor only"
@@ -95,6 +97,20 @@ def shared_folder(part: str = "corpus") -> Path | None:
         if folder is not None and (folder / part).is_dir():
             return folder
     return None
+
+
+def _lack_cgroup2() -> str | None:
+    """A control group of version 2 beside ours that could have both controllers."""
+    with open("/proc/self/cgroup", encoding="ascii") as lines:
+        own = [line.rstrip("\n")[3:] for line in lines if line.startswith("0::")]
+    if own in ([], ["/"]):
+        return "no control group of version 2 of our own"
+    parent = Path(f"/sys/fs/cgroup{own[0]}").parent
+    handed = parent / "cgroup.subtree_control"
+    names = handed.read_text().split() if handed.exists() else []
+    if not {"memory", "pids"} <= set(names):
+        return f"{parent} hands on {names}"
+    return None if os.access(parent, os.W_OK) else f"{parent} is not ours"
 
 
 def _lack_landlock(abi: int) -> str | None:
