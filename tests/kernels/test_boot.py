@@ -117,8 +117,11 @@ def test_control_groups_of_version_2_keep_limits(tmp_path, limit):
     script = tmp_path / "too_much.py"
     script.write_text(USES_TOO_MUCH[limit])
     command = [PROGRAM, "run", "--json", "--policy", tmp_path / "limits.toml", script]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     result = json.loads(done.stdout)
+    assert "limits" in result, result
     assert [result["limits"][one]["by"] for one in USES_TOO_MUCH] == [["cgroup"]] * 2
     assert result["limits"][limit]["reached"], result
     if limit == "memory":
