@@ -187,16 +187,16 @@ static void add_environment(struct sp_interpreter *in, const char *program)
 /* A link to an environment's interpreter is the environment's: Python goes from link to link. */
 static void find_roots(struct sp_interpreter *in)
 {
-    char path[PATH_MAX];
-    char target[PATH_MAX];
-    snprintf(path, sizeof path, "%s", in->path);
-    add_environment(in, path);
-    for (int links = 0; links < LINKS_MAX && sp_link_step(path, "", target); links++) {
-        memcpy(path, target, strlen(target) + 1);
-        add_environment(in, path);
+    char link[PATH_MAX];
+    char next[PATH_MAX];
+    snprintf(link, sizeof link, "%s", in->path);
+    add_environment(in, link);
+    for (int links = 0; links < LINKS_MAX && sp_link_step(link, "", next); links++) {
+        memcpy(link, next, strlen(next) + 1);
+        add_environment(in, link);
     }
-    if (sp_real_path(in->path, path) && up_twice(path))
-        add_prefix(in, path);
+    if (sp_real_path(in->path, link) && up_twice(link))
+        add_prefix(in, link);
     const char *user = getenv("HOME");
     if (user != NULL)
         add_root(in, user, "/.local/lib/python");

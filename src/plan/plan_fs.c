@@ -124,14 +124,6 @@ static bool granted(const struct sp_plan_paths *list, const char *path)
     return false;
 }
 
-static bool listed(const struct sp_plan_paths *list, const char *path)
-{
-    for (size_t i = 0; i < list->count; i++)
-        if (strcmp(list->items[i], path) == 0)
-            return true;
-    return false;
-}
-
 /* Whether there is nothing to grant there: a folder above it is granted, or there is no room left;
  * what is not granted the broker opens. */
 static bool settled(const struct sp_plan_paths *list, const char *path)
@@ -317,8 +309,7 @@ static int grant_program(struct sp_plan *plan, const char *path,
     sp_auto_fd fd = open(path, O_PATH | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         !sp_real_path(path, real) ||
-        sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_DENY ||
-        listed(&plan->readable, real)) /* with its loader */
+        sp_policy_path(plan->policy, SP_LIST_READ, real).action == SP_DENY)
         return 0;
     sp_program_file_read(fd, &file);
     int code = grant(plan, &plan->readable, real, SP_FS_READ_FILE, reterr);

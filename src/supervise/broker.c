@@ -169,6 +169,26 @@ static const char *shared_name(const char *path)
     return strcmp(path, "/proc/net") == 0 ? "/proc/self/net" : path;
 }
 
+/* What procfs shows of a process to anyone. The rest is for who may look into it: of a process
+ * outside the run that is not the guest, but it may be we, above all into ourselves. */
+static bool shown_to_anyone(const char *name)
+{
+    static const char *const names[] = {
+        "",           "cgroup", "cmdline",   "comm",      "cpuset",
+        "gid_map",    "limits", "loginuid",  "mounts",    "mountinfo",
+        "mountstats", "net",    "oom_adj",   "oom_score", "oom_score_adj",
+        "projid_map", "sched",  "schedstat", "sessionid", "setgroups",
+        "stat",       "statm",  "status",    "task",      "uid_map"};
+    if (strncmp(name, "task/", 5) == 0) {
+        name += 5 + strspn(name + 5, "0123456789");
+        name += *name == '/';
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return strncmp(name, "net/", 4) == 0;
+}
+
 /* For the guest, whose /proc/self is not ours. Its domain does not reach here; no link is
  * followed. */
 static struct sp_answer read_in_proc(struct sp_act_call *call,
@@ -178,8 +198,12 @@ static struct sp_answer read_in_proc(struct sp_act_call *call,
     char folder[SP_GUEST_PROC_MAX];
     const char *rest;
     const char *text = shared_name(path->text);
+    pid_t pid;
     if (strstr(text, "/../") != NULL || strstr(text, "//") != NULL)
         return SP_REFUSE(EACCES);
+    if (process_file(call, text, &pid, &rest) && !sp_tree_contains(pid) &&
+        !shown_to_anyone(rest))
+        return sp_fs_deny(call, "read", path->text, EACCES);
     if (sp_guest_proc_path((pid_t)call->n->pid, text, folder, &rest)) {
         bool link = rest[0] == '\0' && rest[-1] != '/' && strstr(text, "self") != NULL;
         if (link && (flags & O_NOFOLLOW) != 0)

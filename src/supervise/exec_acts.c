@@ -185,8 +185,7 @@ static struct sp_answer deny_unknown(struct sp_act_call *call,
 static bool kernel_reads(const struct sp_supervisor *s, const char *path)
 {
     bool bound = s->is->writes_guarded && s->is->reads_judged && s->observed == NULL;
-    return !bound || strncmp(path, "/memfd:", 7) == 0 ||
-           sp_fs_kernel_decides(s, SP_LIST_READ, path);
+    return !bound || path[0] != '/' || sp_fs_kernel_decides(s, SP_LIST_READ, path);
 }
 
 static struct sp_verdict judge_reading(struct sp_act_call *call, const char *path)

@@ -182,7 +182,8 @@ static int place(struct sp_supervisor *s, uint64_t id, pid_t tid,
             sp_together_begin(&together, tid);
         number = sp_listener_place(s->guest.listener, id, (int)answer->value,
                                    answer->close_on_exec);
-        sp_together_end(&together);
+        sp_together_end(&together,
+                        together.kept && sp_listener_valid(s->guest.listener, id));
         if (limited)
             sp_watchdog_end();
         if (number == -EINTR)

@@ -114,6 +114,20 @@ static int errno_of_negative(int nr)
 }
 
 /* Limits, priorities, affinity of another process. */
+/* Done here, so that it comes before or after a thread is kept on a processor (sys/together.h), and
+ * never in between. What cannot be done so is left to the kernel. */
+static struct sp_answer set_processors(const struct sp_act_call *call, pid_t target)
+{
+    static uint8_t set[1024];
+    size_t size = (uint32_t)sp_act_arg(call, 1);
+    size = size < sizeof set ? size : sizeof set;
+    if (sp_guest_read((pid_t)call->n->pid, sp_act_arg(call, 2), set, size) != 0 ||
+        !sp_notify_valid(call) ||
+        syscall(SYS_sched_setaffinity, target, size, set) != 0)
+        return SP_CONTINUE;
+    return SP_RETURN(0);
+}
+
 struct sp_answer sp_act_knob(struct sp_act_call *call)
 {
     bool two =
@@ -124,7 +138,8 @@ struct sp_answer sp_act_knob(struct sp_act_call *call)
         !two ||
         (call->n->data.nr == SYS_setpriority ? which == PRIO_PROCESS : which == 1);
     if (one_process && target > 0 && sp_tree_contains(target))
-        return SP_CONTINUE;
+        return call->n->data.nr == SYS_sched_setaffinity ? set_processors(call, target)
+                                                         : SP_CONTINUE;
     if (one_process && target < 0)
         return SP_REFUSE(errno_of_negative(call->n->data.nr));
     if (one_process && target > 0 && !exists(target))

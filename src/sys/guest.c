@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -235,6 +237,24 @@ bool sp_guest_fd_path(pid_t tid, int fd, char to[PATH_MAX])
     return link_text(name, to);
 }
 
+/* Whether the link is of a memory file: the kernel calls it as if it lay in the root folder, where
+ * a file may be called the same. */
+static bool of_memory_file(const char *link, const char *text)
+{
+    static dev_t device; /* of those that somebody makes */
+    struct stat st;
+    struct statfs fs;
+    if (strncmp(text, "/memfd:", 7) != 0 || stat(link, &st) != 0 || st.st_nlink != 0)
+        return false;
+    if (device == 0) {
+        struct stat made;
+        sp_auto_fd fd = memfd_create("sandpit", MFD_CLOEXEC);
+        device = fd >= 0 && fstat(fd, &made) == 0 ? made.st_dev : 0;
+    }
+    return (device != 0 && st.st_dev == device) ||
+           (statfs(link, &fs) == 0 && fs.f_type == HUGETLBFS_MAGIC);
+}
+
 bool sp_guest_link_path(const char *link, char to[PATH_MAX])
 {
     static const char deleted[] = " (deleted)";
@@ -242,6 +262,8 @@ bool sp_guest_link_path(const char *link, char to[PATH_MAX])
     struct stat there;
     if (!link_text(link, to))
         return false;
+    if (of_memory_file(link, to))
+        memmove(to, to + 1, strlen(to));
     size_t size = strlen(to);
     size_t suffix = sizeof deleted - 1;
     if (size <= suffix || strcmp(to + size - suffix, deleted) != 0)

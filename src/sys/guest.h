@@ -102,7 +102,8 @@ int sp_guest_bind_in(pid_t tid, int folder, int ruleset, int socket,
                      const struct sockaddr_un *address, unsigned size);
 
 /* Where the object lies that a link of procfs leads to, without what the kernel adds to the name
- * of one that was removed: a file may be called that way itself. */
+ * of one that was removed: a file may be called that way itself. What lies in no folder begins with
+ * no slash ("pipe:[1]", "memfd:name"). */
 bool sp_guest_link_path(const char *link, char to[PATH_MAX]);
 /* The same of the thread's descriptor, or with AT_FDCWD of its folder. */
 bool sp_guest_object_path(pid_t tid, int fd, char to[PATH_MAX]);
@@ -115,9 +116,6 @@ bool sp_guest_fd_bare(pid_t tid, int fd);
  * the run, /dev/stdin) is looked up for the guest and followed to the object. Any other walk into
  * procfs is refused with -EACCES: it would be resolved for us instead of for the guest. */
 int sp_guest_open_path(pid_t tid, int dirfd, const char *path, int flags);
-/* Whether the descriptor is of something in procfs. */
-bool sp_guest_in_proc(int fd);
-
 /* The same, and how the walk went. */
 struct sp_guest_walk {
     bool only_guest; /* it was refused as one into procfs */

@@ -13,14 +13,15 @@
 struct sp_together {
     bool kept; /* they are together */
     pid_t tid;
-    cpu_set_t own; /* where either may be */
-    cpu_set_t theirs;
+    cpu_set_t here;
 };
 
 /* The thread must be blocked until the end: what it is while it is kept, others it makes would stay.
- * Where it may not be on this processor, or its place cannot be set, nothing happens: that is
- * slower. */
+ * Where either has a choice of its own about where it runs, nothing happens: that is slower. */
 void sp_together_begin(struct sp_together *together, pid_t tid);
-void sp_together_end(const struct sp_together *together);
+
+/* `blocked`: the thread still is the one that was blocked. If not, another may have its number. What
+ * somebody chose for it meanwhile stays. */
+void sp_together_end(const struct sp_together *together, bool blocked);
 
 #endif

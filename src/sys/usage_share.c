@@ -1,6 +1,7 @@
 /* What the processes of a tree have in common, each part counted once. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "sys/guest.h"
 #include "sys/usage.h"
 
 #define NAMELESS_MAX    1024u
@@ -80,13 +82,11 @@ static bool in_memory(const char *path)
            (fs.f_type == TMPFS_MAGIC || fs.f_type == HUGETLBFS_MAGIC);
 }
 
-/* One that never had a name, or the kernel's own. */
-static bool is_memory_only(const char *path)
+/* It lies in no folder, and never did. */
+static bool is_memory_only(const char *link)
 {
-    static const char memfd[] = "/memfd:";
-    char text[sizeof memfd];
-    return readlink(path, text, sizeof text) < (ssize_t)sizeof memfd - 1 ||
-           memcmp(text, memfd, sizeof memfd - 1) == 0;
+    char path[PATH_MAX];
+    return !sp_guest_link_path(link, path) || path[0] != '/';
 }
 
 /* What lies in a file system in memory is both, as it is while it has a name. */

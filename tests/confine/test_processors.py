@@ -53,3 +53,42 @@ def test_a_program_runs_where_it_chose_to(sandpit) -> None:
     first, second = plain["all"][:2]
     assert plain[f"only {first}"] == [[first]]
     assert plain[f"only {second}"] == [[second]]
+
+
+# What is seen while a file is handed over is no choice.
+CHOOSE_FOR_ANOTHER = r"""
+import json, os, threading, time
+path = os.path.abspath("file")
+open(path, "w").write("text")
+every, worker, done = os.sched_getaffinity(0), [], False
+
+def work():
+    worker.append(threading.get_native_id())
+    while not done:
+        open(path).close()
+
+threading.Thread(target=work).start()
+while not worker:
+    time.sleep(0.01)
+lost = []
+for turn in range(100):
+    for wanted in ({min(every)}, every, {max(every)}, every):
+        os.sched_setaffinity(worker[0], wanted)
+        end = time.monotonic() + 1
+        while os.sched_getaffinity(worker[0]) != wanted and time.monotonic() < end:
+            time.sleep(0.001)
+        if time.monotonic() >= end:
+            lost.append(sorted(wanted))
+done = True
+print(json.dumps(lost))
+"""
+
+
+def test_what_one_thread_chooses_for_another_stays(sandpit) -> None:
+    (sandpit.folder / "policy.toml").write_text(POLICY)
+    assert json.loads(sandpit.plain(CHOOSE_FOR_ANOTHER).stdout) == []
+    ran = sandpit.run(
+        CHOOSE_FOR_ANOTHER, options=("--policy", "./policy.toml", "--quiet")
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout) == []

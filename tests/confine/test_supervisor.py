@@ -108,6 +108,11 @@ WAYS = {
     "environ": lambda p: open(f"/proc/{p}/environ", "rb").read(1),
     "maps": lambda p: open(f"/proc/{p}/maps").read(1),
     "mem": lambda p: open(f"/proc/{p}/mem", "r+b"),
+    "read mem": lambda p: open(f"/proc/{p}/mem", "rb"),
+    "auxv": lambda p: open(f"/proc/{p}/auxv", "rb").read(1),
+    "smaps": lambda p: open(f"/proc/{p}/smaps").read(1),
+    "task maps": lambda p: open(f"/proc/{p}/task/{p}/maps").read(1),
+    "fdinfo": lambda p: open(f"/proc/{p}/fdinfo/0").read(1),
     "fds": lambda p: [os.open(f"/proc/{p}/fd/{n}", os.O_RDONLY) for n in os.listdir(f"/proc/{p}/fd")],
     "cwd": lambda p: os.listdir(f"/proc/{p}/cwd/."),
     "oom": lambda p: open(f"/proc/{p}/oom_score_adj", "w").write("999"),
@@ -201,7 +206,14 @@ def kept_from_anybody():
     yama = Path("/proc/sys/kernel/yama/ptrace_scope")
     if not yama.exists() or yama.read_text() == "0\n":
         return {"advise"}
-    attaching = {"mem", "read memory", "write memory", "take descriptor", "ptrace"}
+    attaching = {
+        "mem",
+        "read mem",
+        "read memory",
+        "write memory",
+        "take descriptor",
+        "ptrace",
+    }
     return attaching | {"advise"}
 
 
@@ -212,6 +224,11 @@ def test_every_way_works_without_a_sandbox(sandpit, victim):
         "environ",
         "maps",
         "mem",
+        "read mem",
+        "auxv",
+        "smaps",
+        "task maps",
+        "fdinfo",
         "fds",
         "read memory",
         "write memory",
@@ -246,9 +263,13 @@ def test_every_way_works_without_a_sandbox(sandpit, victim):
 
 @pytest.mark.requires("landlock")
 @pytest.mark.requires("listener")
-@pytest.mark.parametrize("policy", ["trace-only", "no-network"])
+@pytest.mark.parametrize(
+    "policy", ["trace-only", "no-network", "default", "./glob.toml"]
+)
 @pytest.mark.parametrize("abi", [None, 1, 2, 3, 4, 5])
 def test_no_way_works_from_inside(sandpit, identity, victim, policy, abi):
+    # What may be denied anywhere is read by the supervisor, itself included.
+    (sandpit.folder / "glob.toml").write_text('[fs]\ndeny_read = ["**/secret"]\n')
     env = {} if abi is None else {"SANDPIT_FORCE": f"landlock={abi}"}
     done = sandpit.run(
         ATTACK, 0, -1, victim, options=("--policy", policy), env=env, **identity

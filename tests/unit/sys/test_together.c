@@ -49,17 +49,16 @@ static void test_both_are_here_until_the_end(void **state)
     assert_int_equal(sched_getaffinity(child, sizeof here, &here), 0);
     assert_int_equal(CPU_COUNT(&here), 1);
     is_at(0, &here);
-    sp_together_end(&together);
+    sp_together_end(&together, true);
     is_at(0, &all);
     is_at(child, &all);
 }
 
-/* What somebody chose is given back as it was, and a thread that may not be here stays away. */
-static void test_narrow_places(void **state)
+/* Who chose where to be stays there. */
+static void test_choices_stay(void **state)
 {
     (void)state;
     sp_test_requires("processors", CPU_COUNT(&all) > 1);
-    unsigned kept = 0;
     for (int processor = 0; processor < CPU_SETSIZE; processor++) {
         struct sp_together together;
         cpu_set_t one;
@@ -69,12 +68,39 @@ static void test_narrow_places(void **state)
         CPU_SET(processor, &one);
         assert_int_equal(sched_setaffinity(child, sizeof one, &one), 0);
         sp_together_begin(&together, child);
-        kept += together.kept;
-        sp_together_end(&together);
+        assert_false(together.kept);
+        sp_together_end(&together, true);
         is_at(child, &one);
         is_at(0, &all);
     }
-    assert_true(kept < (unsigned)CPU_COUNT(&all));
+}
+
+static void test_what_was_chosen_meanwhile_stays(void **state)
+{
+    (void)state;
+    sp_test_requires("processors", CPU_COUNT(&all) > 1);
+    struct sp_together together;
+    sp_together_begin(&together, child);
+    assert_true(together.kept);
+    cpu_set_t others = all;
+    CPU_CLR(sched_getcpu(), &others);
+    assert_int_equal(sched_setaffinity(child, sizeof others, &others), 0);
+    sp_together_end(&together, true);
+    is_at(child, &others);
+    is_at(0, &all);
+}
+
+/* Its number may be another thread's by then. */
+static void test_who_is_not_blocked_is_left_alone(void **state)
+{
+    (void)state;
+    sp_test_requires("processors", CPU_COUNT(&all) > 1);
+    struct sp_together together;
+    sp_together_begin(&together, child);
+    assert_true(together.kept);
+    sp_together_end(&together, false);
+    is_at(child, &together.here);
+    is_at(0, &all);
 }
 
 static void test_a_thread_that_is_gone(void **state)
@@ -87,7 +113,7 @@ static void test_a_thread_that_is_gone(void **state)
     assert_int_equal(waitpid(gone, NULL, 0), gone);
     sp_together_begin(&together, gone);
     assert_false(together.kept);
-    sp_together_end(&together);
+    sp_together_end(&together, true);
     is_at(0, &all);
 }
 
@@ -95,7 +121,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_both_are_here_until_the_end, start, end),
-        cmocka_unit_test_setup_teardown(test_narrow_places, start, end),
+        cmocka_unit_test_setup_teardown(test_choices_stay, start, end),
+        cmocka_unit_test_setup_teardown(test_what_was_chosen_meanwhile_stays, start,
+                                        end),
+        cmocka_unit_test_setup_teardown(test_who_is_not_blocked_is_left_alone, start,
+                                        end),
         cmocka_unit_test_setup_teardown(test_a_thread_that_is_gone, start, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
