@@ -118,13 +118,42 @@ static bool denied_below(const struct sp_policy *p, enum sp_list list, const cha
            sp_policy_path(p, list, below[1]).action == SP_ALLOW;
 }
 
+/* Whether something in `from` is denied that a rule allows by its name in `to`. */
+static bool allowed_inside(const struct sp_policy *p, enum sp_list list,
+                           const char *from, const char *to,
+                           struct sp_verdict *ret_verdict)
+{
+    char below[SP_PATTERN_TEXT_MAX];
+    const struct sp_policy_rule *rules = sp_policy_rules(p);
+    const struct sp_policy_rule *denies = NULL;
+    bool allows = false;
+    for (uint32_t i = 0; i < p->rules_count; i++) {
+        const char *pattern = sp_policy_text(p, rules[i].pattern);
+        bool along = rules[i].shape == SP_SHAPE_GLOB && moves_along(pattern, from, to);
+        if (!applies(&rules[i], list))
+            continue;
+        if (rules[i].action == SP_DENY && matches_inside(p, &rules[i], from))
+            denies = &rules[i];
+        allows |=
+            rules[i].action == SP_ALLOW && !along && matches_inside(p, &rules[i], to);
+    }
+    if (!allows || !something_below(from, below))
+        return false;
+    *ret_verdict = sp_policy_path(p, list, below);
+    if (ret_verdict->action == SP_ALLOW && denies != NULL)
+        *ret_verdict = sp_judge_rule(p, denies);
+    return ret_verdict->action == SP_DENY;
+}
+
 struct sp_verdict sp_policy_move(const struct sp_policy *p, const char *from,
                                  const char *to)
 {
     struct sp_verdict v;
     const struct sp_policy_rule *rules = sp_policy_rules(p);
     if (denied_below(p, SP_LIST_READ, from, to, &v) ||
-        denied_below(p, SP_LIST_WRITE, from, to, &v))
+        denied_below(p, SP_LIST_WRITE, from, to, &v) ||
+        allowed_inside(p, SP_LIST_READ, from, to, &v) ||
+        allowed_inside(p, SP_LIST_WRITE, from, to, &v))
         return v;
     for (uint32_t i = 0; i < p->rules_count; i++) {
         const char *pattern = sp_policy_text(p, rules[i].pattern);

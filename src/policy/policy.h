@@ -214,7 +214,8 @@ enum sp_cover sp_policy_cover(const struct sp_policy *p, enum sp_list list,
                               const char *folder);
 
 /* A folder that is moved takes what is in it to other paths. The verdict of the first rule that
- * denies something in it by a path which would not be denied at the new one. */
+ * denies something in it which would not be denied at the new one, or of what denies it where a rule
+ * may allow it there by its name. */
 struct sp_verdict sp_policy_move(const struct sp_policy *p, const char *from,
                                  const char *to);
 

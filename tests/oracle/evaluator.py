@@ -170,3 +170,7 @@ class Policy:
     def denies_inside(self, folder: bytes) -> bool:
         """Tell whether a rule may deny something in the folder that it does not deny as one."""
         return any(not r.allow and reaches(r.pattern, folder) for r in self.rules)
+
+    def allows_inside(self, folder: bytes) -> bool:
+        """Tell whether a rule may allow something in the folder that it does not allow as one."""
+        return any(r.allow and reaches(r.pattern, folder) for r in self.rules)

@@ -114,7 +114,9 @@ def unmoved(policy: Policy, ask: Ask, ends: tuple[bytes, bytes]) -> str:
         inside = renames and stat.S_ISDIR(os.lstat(source).st_mode)
     except PermissionError:  # seen by a descriptor only: what is in it is not
         inside = renames
-    return "either" if inside and policy.denies_inside(source) else "allow"
+    if inside and (policy.denies_inside(source) or policy.allows_inside(target)):
+        return "either"
+    return "allow"
 
 
 def judge(policy: Policy, ask: Ask) -> Step:

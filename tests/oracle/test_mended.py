@@ -254,6 +254,13 @@ CASES = {
         done("os.chdir(b'.')"), opened(b".", O_PATH, "keep"),
         Operation("", f"C({NUMBERS['utimensat']}, F[0], b'', None, {EMPTY_PATH})", "none", 0,
                   ask_slot("utime", "F", 0, by_number=False))]),
+    # Done: what could not be read was called afterwards as what may be.
+    "a folder to where a glob allows what is in it": (
+        {"allow_read": ["{python}", "{script}", W + "/a/[k]*"]},
+        [folder(b"o/out"), file(b"o/out/key.txt")], [renamed(b"../o/out", b"a")]),
+    "a folder to where a path allows what is in it": (
+        {"allow_read": ["{python}", "{script}", W + "/a/key.txt"]},
+        [folder(b"o/out"), file(b"o/out/key.txt")], [renamed(b"../o/out", b"a")]),
 }  # fmt: skip
 
 
