@@ -116,6 +116,8 @@ static struct sp_answer make_node(struct sp_act_call *call, const struct sp_addr
     struct sockaddr_un in_folder = {.sun_family = AF_UNIX};
     sp_auto_fd folder = sp_path_open_folder(call, path, name);
     sp_auto_fd fd = folder >= 0 ? take(call) : -1;
+    if (fd == -EACCES) /* one that nobody could act on */
+        return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
     if (folder < 0 || fd < 0)
         return SP_REFUSE(folder < 0 ? -folder : -fd);
     sp_fs_path_in(folder, name, text);
