@@ -12,7 +12,8 @@
 
 #define KILL_PATIENCE_NS 5000000000u
 
-/* What a supervisor may take that was told to end the run. */
+/* What a supervisor may take that was told to end the run; more than its own patience with those
+ * it kills. */
 #define END_PATIENCE_NS 10000000000u
 
 void sp_keeper_signals(sigset_t *ret_set)

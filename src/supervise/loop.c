@@ -25,7 +25,8 @@
 #define DRAIN_INTERVAL_NS                                                              \
     100000000u /* what agents wrote is taken at the latest after this */
 #define KILL_PATIENCE_NS                                                               \
-    2000000000u /* a process that does not die of SIGKILL hangs in the kernel */
+    8000000000u /* who has not died of SIGKILL by then hangs in the kernel: to give back much \
+                    memory, or a large file without a name, takes its time */
 #define DELIVER_PATIENCE_NS                                                            \
     100000000u /* after a wall limit, for a caller that does not read */
 #define OUTPUT_TEXT_MAX     (1u << 20) /* of printed text in the trace */
