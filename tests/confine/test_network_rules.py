@@ -465,6 +465,34 @@ def test_without_pidfd_getfd_tcp_works_and_datagrams_are_refused(
     assert done.stdout == "EINPROGRESS\nEISCONN\n", done.stderr
 
 
+BIND = """
+import socket
+try:
+    socket.socket(socket.AF_UNIX).bind("node")
+    print("bound")
+except OSError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_a_socket_that_nobody_can_act_on_is_not_bound(sandpit, tmp_path):
+    """Under a glob the supervisor makes the node, which it can by the socket itself only."""
+    (tmp_path / "glob.toml").write_text('[fs]\ndeny_write = ["**/secret"]\n')
+    options = ("--policy", str(tmp_path / "glob.toml"))
+    node = sandpit.folder / "node"
+    assert sandpit.plain(BIND).stdout == "bound\n"
+    node.unlink()
+    assert sandpit.run(BIND, options=options).stdout == "bound\n"
+    node.unlink()
+    done = sandpit.run(BIND, options=options, env={"SANDPIT_FORCE": "pidfd_getfd=off"})
+    assert done.stdout.startswith("PermissionError"), done.stderr
+    assert not node.exists()
+    [told] = sandpit.events("violation")
+    assert told["operation"] == "bind"
+    assert told["target"].endswith("node")
+    assert told["message"] in done.stdout
+
+
 def test_observed_rules_deny_nothing_and_tell(sandpit, listener, tmp_path):
     options = (*policy(tmp_path, ["127.0.0.2"]), "--observe")
     done = sandpit.run(TRY, listener.port, *tries([V4]), options=options)
