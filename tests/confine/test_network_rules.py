@@ -465,7 +465,7 @@ def test_without_pidfd_getfd_tcp_works_and_datagrams_are_refused(
     assert done.stdout == "EINPROGRESS\nEISCONN\n", done.stderr
 
 
-BIND = """
+NODE = """
 import socket
 try:
     socket.socket(socket.AF_UNIX).bind("node")
@@ -480,11 +480,11 @@ def test_a_socket_that_nobody_can_act_on_is_not_bound(sandpit, tmp_path):
     (tmp_path / "glob.toml").write_text('[fs]\ndeny_write = ["**/secret"]\n')
     options = ("--policy", str(tmp_path / "glob.toml"))
     node = sandpit.folder / "node"
-    assert sandpit.plain(BIND).stdout == "bound\n"
+    assert sandpit.plain(NODE).stdout == "bound\n"
     node.unlink()
-    assert sandpit.run(BIND, options=options).stdout == "bound\n"
+    assert sandpit.run(NODE, options=options).stdout == "bound\n"
     node.unlink()
-    done = sandpit.run(BIND, options=options, env={"SANDPIT_FORCE": "pidfd_getfd=off"})
+    done = sandpit.run(NODE, options=options, env={"SANDPIT_FORCE": "pidfd_getfd=off"})
     assert done.stdout.startswith("PermissionError"), done.stderr
     assert not node.exists()
     [told] = sandpit.events("violation")
