@@ -45,7 +45,7 @@ SYSTEM = {
     "demo": system_packages.BUILD,
     "test": system_packages.BUILD + system_packages.TEST,
     "check": system_packages.BUILD + system_packages.TEST + system_packages.CHECK,
-    "bench": system_packages.BUILD,
+    "bench": system_packages.BUILD + system_packages.BENCH,
 }
 # Groups of optional dependencies in pyproject.toml.
 EXTRAS = {"demo": [], "test": ["test"], "check": ["test", "dev"], "bench": ["bench"]}

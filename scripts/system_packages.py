@@ -86,6 +86,10 @@ KERNELS = (
     Need("QEMU", "qemu-system-x86", _program("qemu-system-x86_64")),
     Need("mke2fs", "e2fsprogs", lambda: Path("/sbin/mke2fs").exists()),
 )
+BENCH = (
+    Need("bubblewrap", "bubblewrap", _program("bwrap")),
+    Need("strace", "strace", _program("strace")),
+)
 CHECK = (Need("clang-tidy", "clang-tidy", _program("clang-tidy")),)
 
 
