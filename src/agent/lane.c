@@ -339,7 +339,7 @@ bool sp_lane_event(struct sp_lane_record *r)
 }
 
 #define TEXT_PIECE_BYTES (16u << 10)
-#define TEXT_BYTES_MAX   (1u << 20)
+#define TEXT_BYTES_MAX   (64u << 20)
 
 bool sp_lane_text(const char *text, size_t size)
 {
@@ -348,7 +348,7 @@ bool sp_lane_text(const char *text, size_t size)
         char bytes[TEXT_PIECE_BYTES];
     } piece;
     if (size > TEXT_BYTES_MAX)
-        size = TEXT_BYTES_MAX;
+        return false;
     do {
         piece.size = size < TEXT_PIECE_BYTES ? size : TEXT_PIECE_BYTES;
         memcpy(piece.bytes, text, piece.size);

@@ -316,6 +316,8 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
         code =
             sp_config_build(&run->plan, &run->interpreter, agents, run->command.program,
                             run->trace.fd >= 0, &run->config, reterr);
+    run->has_text =
+        code == 0 && run->trace.fd >= 0 && sp_program_text_read(run, &run->text);
     return code;
 }
 
@@ -336,6 +338,7 @@ static void release(struct sp_run *run, bool ended)
     sp_limit_plan_remove(&run->plan.limits);
     sp_trace_file_release(&run->trace);
     sp_command_release(&run->command);
+    sp_program_text_release(&run->text);
     sp_environment_release(&run->environment);
     sp_buffer_release(&run->config);
     free(run->opened);
@@ -477,6 +480,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .capture_max = run->request->capture_max,
         .control = run->request->control,
         .debug = run->request->debug,
+        .source = run->has_text ? &run->text.source : NULL,
         .write_start = write_start,
         .on_started = on_started,
         .context = run,

@@ -19,6 +19,7 @@
 #include "run/environment.h"
 #include "run/policy_choice.h"
 #include "run/private_folder.h"
+#include "run/program_text.h"
 #include "run/trace_file.h"
 #include "supervise/supervise.h"
 
@@ -76,6 +77,8 @@ struct sp_run {
     struct sp_interpreter interpreter;
     struct sp_plan plan;
     struct sp_command_line command;
+    struct sp_program_text text; /* with a trace */
+    bool has_text;
     struct sp_trace_file trace; /* fd -1: none */
     struct sp_buffer config;
     struct sp_trace_writer *writer; /* in the supervisor */

@@ -35,6 +35,9 @@ void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version)
                    s->guest.pid);
     s->is->write_start(s->is->context, s->writer, python_version);
     sp_trace_end(s->writer);
+    if (s->is->source != NULL)
+        (void)sp_sources_tell(&s->lanes.sources, s->writer, s->is->source,
+                              SP_LAYER_SUPERVISOR, 0, s->guest.pid, s->guest.pid);
     sp_trace_flush(s->writer,
                    true); /* from here on the file is a trace, whatever happens to us */
     if (s->is->on_started != NULL)

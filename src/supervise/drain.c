@@ -108,25 +108,6 @@ static void message_thread(struct sp_lane *lane, struct sp_trace_writer *w)
     lane->tid = tid > 0 ? tid : lane->pid;
 }
 
-/* Where the first 200 characters end: whole ones, however many bytes the text may hold. */
-static size_t start_size(const char *text, size_t size)
-{
-    unsigned characters = 0;
-    for (size_t i = 0; i < size; i++) {
-        if (((unsigned char)text[i] & 0xc0) == 0x80)
-            continue;
-        if (characters++ == 200)
-            return i;
-    }
-    while (size > 0 && size == SP_LANE_START_BYTES &&
-           ((unsigned char)text[size - 1] & 0x80)) {
-        unsigned char c = (unsigned char)text[--size];
-        if (c >= 0xc0)
-            break;
-    }
-    return size;
-}
-
 static void message_text(struct sp_lane *lane, struct sp_trace_writer *w,
                          uint32_t words)
 {
@@ -135,32 +116,7 @@ static void message_text(struct sp_lane *lane, struct sp_trace_writer *w,
         sp_lane_flaw(lane, w, SP_FLAW_MESSAGE);
         return;
     }
-    const uint8_t *text = (const uint8_t *)&message.words[1];
-    if (!lane->text_open) {
-        crypto_generichash_init(&lane->text_digest, NULL, 0, 32);
-        lane->text_open = true;
-        lane->text_bytes = 0;
-        lane->text_start_bytes = 0;
-    }
-    crypto_generichash_update(&lane->text_digest, text, size);
-    lane->text_bytes += size;
-    size_t room = SP_LANE_START_BYTES - lane->text_start_bytes;
-    size_t kept = size < room ? (size_t)size : room;
-    memcpy(lane->text_start + lane->text_start_bytes, text, kept);
-    lane->text_start_bytes += (uint32_t)kept;
-}
-
-static void text_write(struct sp_lane *lane, struct sp_trace_writer *w)
-{
-    uint8_t digest[32];
-    char hex[2 * sizeof digest + 1];
-    crypto_generichash_final(&lane->text_digest, digest, sizeof digest);
-    sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
-    sp_trace_string(w, "digest", hex);
-    sp_trace_uint(w, "size", lane->text_bytes);
-    sp_trace_text(w, "start", lane->text_start,
-                  start_size(lane->text_start, lane->text_start_bytes));
-    lane->text_open = false;
+    sp_lane_text_add(lane->lanes, &lane->text, &message.words[1], size);
 }
 
 /* What the text itself says is not said again by the agent. */
@@ -168,6 +124,20 @@ static bool skip_text_fields(enum sp_field field, void *context)
 {
     (void)context;
     return field == SP_FIELD_SIZE || field == SP_FIELD_START;
+}
+
+/* The text's own line, before the event that speaks of it. */
+static bool tell_source(struct sp_lane *lane, struct sp_trace_writer *w,
+                        const struct sp_claim *claim, uint64_t t_ns, pid_t tid,
+                        struct sp_source *ret_source)
+{
+    sp_lane_text_close(&lane->text, ret_source);
+    ret_source->file = sp_claim_text(claim, SP_FIELD_FILE, &ret_source->file_size);
+    if (ret_source->file == NULL)
+        ret_source->file = "";
+    return !lane->text.kept.failed &&
+           sp_sources_tell(&lane->lanes->sources, w, ret_source, SP_LAYER_PYTHON, t_ns,
+                           lane->pid, tid);
 }
 
 /* Uses the copy in `message`. */
@@ -187,17 +157,21 @@ static void message_event(struct sp_lane *lane, struct sp_trace_writer *w,
         sp_lane_flaw(lane, w, SP_FLAW_EVENT);
         return;
     }
-    bool text = (head->flags & SP_EVENT_TEXT) && lane->text_open;
+    bool text = (head->flags & SP_EVENT_TEXT) && lane->text.open;
     pid_t tid = (pid_t)head->tid;
+    uint64_t t_ns = sp_ticks_at(&lane->lanes->ticks, head->ticks);
+    struct sp_source source;
     run_flush(lane, w);
-    sp_trace_begin(w, (enum sp_kind)head->kind, SP_LAYER_PYTHON,
-                   sp_ticks_at(&lane->lanes->ticks, head->ticks), lane->pid,
-                   tid > 0 ? tid : lane->pid);
+    tid = tid > 0 ? tid : lane->pid;
+    bool kept = text && tell_source(lane, w, &claim, t_ns, tid, &source);
+    sp_trace_begin(w, (enum sp_kind)head->kind, SP_LAYER_PYTHON, t_ns, lane->pid, tid);
     if (head->flags & SP_EVENT_NATIVE)
         sp_trace_string(w, "origin", "native");
     sp_claim_write(&claim, w, text ? skip_text_fields : NULL, NULL);
-    if (text)
-        text_write(lane, w);
+    if (text) {
+        sp_lane_text_members(&lane->text, &source, kept, w);
+        sp_lane_text_release(lane->lanes, &lane->text);
+    }
     sp_trace_end(w);
 }
 

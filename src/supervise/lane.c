@@ -38,6 +38,11 @@ void sp_lanes_init(struct sp_lanes *lanes, uint64_t start_ns, enum sp_calls_leve
     sp_ticks_init(&lanes->ticks, start_ns);
 }
 
+void sp_lanes_release(struct sp_lanes *lanes)
+{
+    sp_sources_release(&lanes->sources);
+}
+
 /* Only memory that can neither shrink under us (SIGBUS) nor grow may be shared with a guest. */
 static int ring_create(size_t bytes, struct sp_error *reterr)
 {
@@ -107,6 +112,7 @@ void sp_lane_free(struct sp_lane *lane)
     if (!lane)
         return;
     sp_name_release(lane);
+    sp_lane_text_release(lane->lanes, &lane->text);
     if (lane->ring != MAP_FAILED)
         munmap(lane->ring, lane->ring_bytes);
     free(lane);

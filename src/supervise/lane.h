@@ -26,6 +26,7 @@
 #include "event/event.h"
 #include "ring/ring.h"
 #include "supervise/claim.h"
+#include "supervise/sources.h"
 #include "supervise/ticks.h"
 
 struct sp_trace_writer;
@@ -40,12 +41,15 @@ struct sp_lanes {
     uint32_t function_last; /* function ids of the trace given out so far */
     uint64_t memory_bytes;  /* held by all id maps together */
     uint64_t memory_max_bytes;
+    struct sp_sources sources;
+    uint64_t texts_bytes; /* held by all texts that are still coming */
 };
 
 /* start_ns: sp_clock_ns() at which the trace's `t` is 0. config must outlive the run and be at
  * most SP_CONFIG_BYTES. */
 void sp_lanes_init(struct sp_lanes *lanes, uint64_t start_ns, enum sp_calls_level calls,
                    const void *config, size_t config_size);
+void sp_lanes_release(struct sp_lanes *lanes); /* once all lanes are freed */
 
 /* Makes the ring of process `pid`: a sealed memfd with the configuration in it, mapped.
  * `parent` is the lane of the process it was forked from (its functions keep their ids in

@@ -2,10 +2,10 @@
 #ifndef SP_SUPERVISE_LANE_STATE_H
 #define SP_SUPERVISE_LANE_STATE_H
 
-#include <sodium.h>
 #include <string.h>
 
 #include "supervise/lane.h"
+#include "supervise/lane_text.h"
 
 /* Copies out of shared memory, for good: the compiler may not look at the source again. */
 static inline void sp_copy_out(void *to, const void *from, size_t size)
@@ -24,8 +24,6 @@ enum sp_flaw {
     SP_FLAW_COUNT
 };
 
-#define SP_LANE_START_BYTES 800u /* of a text's start: 200 characters at most */
-
 struct sp_lane {
     struct sp_lanes *lanes;
     struct sp_ring *ring;
@@ -43,11 +41,7 @@ struct sp_lane {
     uint32_t ids_size;
     uint64_t ids_lost; /* words whose function found no place in `ids` */
 
-    bool text_open; /* source text has come for the next event */
-    uint64_t text_bytes;
-    crypto_generichash_state text_digest;
-    uint32_t text_start_bytes;
-    char text_start[SP_LANE_START_BYTES];
+    struct sp_lane_text text; /* for the next event */
 
     bool finished;    /* nothing is written for it any more */
     uint32_t tampers; /* attempts that the agent told */

@@ -473,6 +473,7 @@ static void release(struct sp_supervisor *s)
     sp_hosts_release(&s->hosts);
     sp_sockets_release(&s->sockets);
     sp_files_release(&s->files);
+    sp_lanes_release(&s->lanes);
     sp_violations_release(&s->violations);
     sp_violations_release(&s->refusals);
     sp_buffer_release(&s->exception);

@@ -21,6 +21,7 @@
 #include "ring/ring.h"
 
 struct sp_limit_plan;
+struct sp_source;
 struct sp_trace_writer;
 
 enum sp_status {
@@ -85,6 +86,7 @@ struct sp_supervision {
     uint64_t capture_max; /* bytes a stream */
     int control;          /* the API's socket, -1: none */
     bool debug;
+    const struct sp_source *source; /* the program's; NULL: not known */
     /* Writes the fields of the `start` record, which the supervisor has begun. */
     void (*write_start)(void *context, struct sp_trace_writer *w,
                         uint32_t python_version);

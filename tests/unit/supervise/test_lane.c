@@ -41,6 +41,8 @@ static void pair_close(struct pair *p)
     munmap(p->ring, p->ring->bytes);
     sp_lane_free(p->lane);
     assert_int_equal(p->lanes.memory_bytes, 0);
+    assert_int_equal(p->lanes.texts_bytes, 0);
+    sp_lanes_release(&p->lanes);
     store_close(&p->store);
 }
 
@@ -237,6 +239,82 @@ static void test_lane_event_has_its_fields(void **state)
     pair_close(&p);
 }
 
+static void put_text(struct pair *p, const char *text, size_t size)
+{
+    struct {
+        uint64_t size;
+        char text[32768];
+    } source = {.size = size};
+    memcpy(source.text, text, size);
+    put_message(p, SP_MSG_TEXT, &source, sizeof source.size + size);
+}
+
+static void put_code(struct pair *p)
+{
+    struct fields f = {
+        .event = {.tid = 101, .kind = SP_KIND_CODE, .flags = SP_EVENT_TEXT}};
+    put_message(p, SP_MSG_EVENT, &f, sizeof f.event + f.event.size);
+}
+
+static void test_lane_texts_have_their_line_once(void **state)
+{
+    struct pair p;
+    (void)state;
+    pair_open(&p, SP_CALLS_OFF);
+    const char *const texts[] = {"a = 1", "", "a = 1", "b = 2"};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        put_text(&p, texts[i], strlen(texts[i]));
+        put_code(&p);
+    }
+    sp_lane_drain(p.lane, p.store.w, 0);
+    char *text = finish(&p);
+    assert_int_equal(occurrences(text, "\"kind\":\"code\""), 4);
+    assert_int_equal(occurrences(text, "\"kind\":\"source\""), 3);
+    assert_int_equal(occurrences(text, "\"text\":\"a = 1\""), 1);
+    assert_int_equal(occurrences(text, "\"text\":\"\""), 1);
+    assert_null(strstr(text, "kept"));
+    free(text);
+    pair_close(&p);
+}
+
+/* Lanes that begin texts and never end them. */
+static void test_lane_texts_that_are_coming_are_bounded(void **state)
+{
+    enum { LANES = 64, PIECES = 32 };
+    struct pair p;
+    struct sp_lane *lanes[LANES];
+    static char piece[32768];
+    (void)state;
+    memset(piece, 'x', sizeof piece);
+    pair_open(&p, SP_CALLS_OFF);
+    for (int i = 0; i < LANES; i++) {
+        struct pair other = {.store = p.store};
+        int fd = -1;
+        assert_int_equal(
+            sp_lane_new(&p.lanes, 8u + (uint32_t)i, 101, NULL, &lanes[i], &fd, NULL),
+            0);
+        other.ring = ring_map(fd);
+        for (int j = 0; j < PIECES; j++) {
+            put_text(&other, piece, sizeof piece);
+            sp_lane_drain(lanes[i], p.store.w, 0);
+        }
+        assert_true(p.lanes.texts_bytes <= 5u << 20);
+        if (i == LANES - 1) {
+            put_code(&other);
+            sp_lane_drain(lanes[i], p.store.w, 0);
+        }
+        munmap(other.ring, other.ring->bytes);
+    }
+    for (int i = 0; i < LANES; i++)
+        sp_lane_free(lanes[i]);
+    char *text = finish(&p);
+    assert_int_equal(occurrences(text, "\"kind\":\"source\""), 0);
+    assert_int_equal(occurrences(text, "\"kept\":false"), 1);
+    assert_int_equal(occurrences(text, "\"size\":1048576"), 1);
+    free(text);
+    pair_close(&p);
+}
+
 static void put_event(struct pair *p, uint16_t kind, enum sp_field field, uint16_t size)
 {
     struct fields f = {.event = {.tid = 101, .kind = kind}};
@@ -376,6 +454,8 @@ int main(void)
         cmocka_unit_test(test_lane_folds_are_written_at_the_end),
         cmocka_unit_test(test_lane_claims_of_losses_take_none_away),
         cmocka_unit_test(test_lane_event_has_its_fields),
+        cmocka_unit_test(test_lane_texts_have_their_line_once),
+        cmocka_unit_test(test_lane_texts_that_are_coming_are_bounded),
         cmocka_unit_test(test_lane_refuses_what_the_ring_may_not_claim),
         cmocka_unit_test(test_lane_goes_on_after_a_broken_cursor_or_length),
         cmocka_unit_test(test_lane_survives_noise),
