@@ -21,5 +21,19 @@ class Trace:
     def __getitem__(self, key: int, /) -> dict[str, Any]: ...
     @overload
     def __getitem__(self, key: slice, /) -> list[dict[str, Any]]: ...
-    def of_kind(self, kind: str, /) -> list[int]: ...
     def fileno(self) -> int: ...
+
+    # search.c
+
+    def search(
+        self,
+        within: bytes | None,
+        kinds: tuple[bytes, ...],
+        start: int,
+        stop: int,
+        pid: int | None,
+        tid: int | None,
+        layer: bytes,
+        text: bytes,
+        /,
+    ) -> bytes: ...

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import NamedTuple
 
 from . import _native
 from ._errors import TraceError
-
-Event = dict[str, Any]
+from ._events import Event, Events
 
 _COPY_BYTES = 1 << 20
 _FICLONE = 0x40049409  # ioctl_ficlone(2): share the blocks instead of copying them
@@ -35,7 +33,7 @@ class Verification(NamedTuple):
     message: str
 
 
-class Trace(Sequence[Event]):
+class Trace(Events):
     """The events of a recorded run, in order, as a sequence of dicts.
 
     Events are read from the file when they are asked for: a long trace costs little
@@ -54,16 +52,14 @@ class Trace(Sequence[Event]):
         by what comes upon it; `line` and `byte` say where it is.
 
     >>> trace = load("script.sptrace")
-    >>> [event["module"] for event in trace if event["kind"] == "import"]
+    >>> [event["module"] for event in trace.of_kind("import")]
     ['json']
     """
-
-    __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, source: str | os.PathLike[str] | int) -> None:
         """Open the trace and look at its first line."""
         self._path = None if isinstance(source, int) else Path(os.fspath(source))
-        self._native = _native.Trace(source)
+        super().__init__(_native.Trace(source))
         self._violations: list[Event] | None = None
 
     @property
@@ -71,39 +67,10 @@ class Trace(Sequence[Event]):
         """The path it was opened by; None for one from a descriptor."""
         return self._path
 
-    def __len__(self) -> int:
-        """Count the events; goes through the file the first time."""
-        return len(self._native)
-
-    @overload
-    def __getitem__(self, index: int) -> Event: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Event]: ...
-    def __getitem__(self, index: int | slice) -> Event | list[Event]:
-        """Give the event at a position, or a list of those of a slice."""
-        return self._native[index]
-
-    def __iter__(self) -> Iterator[Event]:
-        """Go through the events in order."""
-        native = self._native
-        return map(native.__getitem__, range(len(native)))
-
-    def __eq__(self, other: object) -> bool:
-        """Compare event by event with another trace or a list of dicts."""
-        if not isinstance(other, (Trace, list, tuple)):
-            return NotImplemented
-        if len(self) != len(other):
-            return False
-        return all(mine == theirs for mine, theirs in zip_longest(self, other))
-
     def __repr__(self) -> str:
         """Name the file."""
         name = "a descriptor" if self._path is None else repr(str(self._path))
         return f"<sandpit.Trace of {name}>"
-
-    def of_kind(self, kind: str) -> Iterator[Event]:
-        """Give the events of one kind, as `violation` or `return`, in order."""
-        return map(self._native.__getitem__, self._native.of_kind(kind))
 
     @property
     def violations(self) -> list[Event]:
@@ -157,7 +124,7 @@ def load(source: str | os.PathLike[str] | int) -> Trace:
     return Trace(source)
 
 
-def _merge(events: Iterator[Event]) -> list[Event]:
+def _merge(events: Iterable[Event]) -> list[Event]:
     """Add repeats (`of` names the first) to the first of them."""
     merged: dict[int, Event] = {}
     for event in events:

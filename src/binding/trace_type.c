@@ -7,6 +7,7 @@
 
 #include "binding/convert.h"
 #include "binding/errors.h"
+#include "binding/search.h"
 #include "binding/source.h"
 #include "read/index.h"
 #include "trace/verify.h"
@@ -73,6 +74,17 @@ static int build(Trace *self)
     pthread_mutex_unlock(&self->build);
     Py_END_ALLOW_THREADS if (result < 0) sp_raise_fault(self->name, &fault);
     return result;
+}
+
+struct sp_index *sp_trace_index(PyObject *trace)
+{
+    Trace *self = (Trace *)trace;
+    return build(self) < 0 ? NULL : self->index;
+}
+
+PyObject *sp_trace_fault(PyObject *trace, const struct sp_fault *fault)
+{
+    return sp_raise_fault(((Trace *)trace)->name, fault);
 }
 
 static Py_ssize_t trace_length(PyObject *object)
@@ -143,44 +155,6 @@ static PyObject *trace_subscript(PyObject *object, PyObject *key)
     return trace_item(object, i < 0 ? i + length : i);
 }
 
-static PyObject *numbers(const uint64_t *items, size_t count)
-{
-    PyObject *made = PyList_New((Py_ssize_t)count);
-    for (size_t i = 0; made != NULL && i < count; i++) {
-        PyObject *number = PyLong_FromUnsignedLongLong(items[i]);
-        if (number == NULL || PyList_SetItem(made, (Py_ssize_t)i, number) < 0) {
-            Py_DECREF(made);
-            return NULL;
-        }
-    }
-    return made;
-}
-
-static PyObject *trace_of_kind(PyObject *object, PyObject *kind)
-{
-    Trace *self = (Trace *)object;
-    PyObject *encoded = PyUnicode_Check(kind) ? PyUnicode_AsUTF8String(kind) : NULL;
-    if (encoded == NULL) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_TypeError, "a kind is a str");
-        return NULL;
-    }
-    uint64_t *items = NULL;
-    size_t count = 0;
-    struct sp_fault fault;
-    int result = build(self);
-    if (result == 0) {
-        const char *name = PyBytes_AsString(encoded);
-        Py_BEGIN_ALLOW_THREADS result =
-            sp_index_positions(self->index, name, &items, &count, &fault);
-        Py_END_ALLOW_THREADS if (result < 0) sp_raise_fault(self->name, &fault);
-    }
-    PyObject *made = result < 0 ? NULL : numbers(items, count);
-    free(items);
-    Py_DECREF(encoded);
-    return made;
-}
-
 static PyObject *trace_fileno(PyObject *object, PyObject *unused)
 {
     (void)unused;
@@ -188,8 +162,10 @@ static PyObject *trace_fileno(PyObject *object, PyObject *unused)
 }
 
 static PyMethodDef trace_methods[] = {
-    {"of_kind", trace_of_kind, METH_O,
-     "of_kind($self, kind, /)\n--\n\nPositions of all events of a kind, ascending."},
+    {"search", sp_trace_search, METH_VARARGS,
+     "search($self, within, kinds, start, stop, pid, tid, layer, text, /)\n--\n\n"
+     "Positions of the events that answer a question, ascending: native 64-bit numbers "
+     "in a\nbytes object."},
     {"fileno", trace_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nThe descriptor that the trace is read from; it stays the "
      "trace's."},

@@ -4,6 +4,16 @@
 
 #include <Python.h>
 
+#include "trace/fault.h"
+
+struct sp_index;
+
+/* Of a Trace: its index (borrowed), made on first need; NULL with an exception. */
+struct sp_index *sp_trace_index(PyObject *trace);
+
+/* Raises TraceError, with the name of the trace. NULL. */
+PyObject *sp_trace_fault(PyObject *trace, const struct sp_fault *fault);
+
 extern PyType_Spec sp_trace_type_spec;
 
 #endif

@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/scope.h"
+#include "read/line_at.h"
 #include "read/line_parse.h"
-#include "read/window.h"
 #include "trace/lines.h"
 
 #define LINES_PER_MARK 32u
@@ -37,32 +37,6 @@ struct sp_index {
     struct sp_run_view *run; /* owned; the last run that was taken apart ... */
     uint64_t run_offset;     /* ... stands here; UINT64_MAX: none */
 };
-
-/* The line at place->offset and its head. 1, 0 at the end of the file, or -1. */
-static int read_head(struct sp_window *w, const struct sp_line_place *place,
-                     const char **ret_line, size_t *ret_size, struct sp_head *ret_head,
-                     struct sp_fault *ret_fault)
-{
-    size_t bad;
-    switch (sp_window_line(w, place->offset, ret_line, ret_size)) {
-    case SP_WINDOW_LINE:
-        break;
-    case SP_WINDOW_END:
-        return 0;
-    case SP_WINDOW_TOO_LONG:
-        return sp_fault_set(ret_fault, place->number, place->offset,
-                            place->number == 1 ? "not a trace"
-                                               : "a line longer than any event can be");
-    case SP_WINDOW_ERROR:
-        return sp_fault_set(ret_fault, 0, place->offset, "%s", strerror(errno));
-    }
-    if (!sp_head_read(*ret_line, *ret_size, ret_head, &bad))
-        return sp_fault_set(ret_fault, place->number, place->offset + bad,
-                            place->number == 1
-                                ? "not a trace"
-                                : "the line does not begin as an event does");
-    return 1;
-}
 
 /* ---- building --------------------------------------------------------------------------- */
 
@@ -107,7 +81,7 @@ static int scan(struct sp_index *x, uint64_t lines_max, struct sp_fault *ret_fau
         const char *line;
         size_t size;
         struct sp_head head;
-        const int got = read_head(&x->window, &place, &line, &size, &head, ret_fault);
+        const int got = sp_line_at(&x->window, &place, &line, &size, &head, ret_fault);
         if (got < 0)
             return -1;
         if (got == 0)
@@ -198,6 +172,11 @@ int sp_index_fd(const struct sp_index *x)
     return x->fd;
 }
 
+const struct sp_functions *sp_index_functions(const struct sp_index *x)
+{
+    return &x->functions;
+}
+
 /* ---- one event -------------------------------------------------------------------------- */
 
 /* Number of the last mark that is not behind position i. */
@@ -228,7 +207,7 @@ static int go_to(struct sp_index *x, uint64_t i, const char **ret_line,
     for (;;) {
         const struct sp_line_place place = {x->at_line, x->at.offset};
         const int got =
-            read_head(&x->window, &place, ret_line, ret_size, &x->head, ret_fault);
+            sp_line_at(&x->window, &place, ret_line, ret_size, &x->head, ret_fault);
         if (got == 0)
             sp_fault_set(ret_fault, place.number, place.offset,
                          "the file is shorter than it was");
@@ -277,99 +256,5 @@ int sp_index_get(struct sp_index *x, uint64_t i, struct sp_read_event *ret_event
     if (is_run)
         sp_read_event_of_run(ret_event, x->run, (uint32_t)(i - x->at.first),
                              &x->functions);
-    return 0;
-}
-
-/* ---- all of a kind ----------------------------------------------------------------------- */
-
-struct positions {
-    uint64_t *items;
-    size_t count;
-    size_t capacity;
-};
-
-static int add_position(struct positions *p, uint64_t position)
-{
-    if (p->count == p->capacity) {
-        const size_t capacity = p->capacity == 0 ? 256 : p->capacity * 2;
-        uint64_t *items = realloc(p->items, capacity * sizeof *items);
-        if (items == NULL)
-            return -1;
-        p->items = items;
-        p->capacity = capacity;
-    }
-    p->items[p->count++] = position;
-    return 0;
-}
-
-/* What a search needs beside the index, which it does not change. */
-struct search {
-    struct sp_window window;
-    struct sp_tape tape;
-    struct sp_run_view *run;
-    struct positions found;
-    int kind;
-    const char *name;
-};
-
-static int search_run(struct search *s, const char *line, size_t size,
-                      const struct sp_line_place *place, const struct sp_head *head,
-                      uint64_t first, struct sp_fault *ret_fault)
-{
-    if (s->kind != SP_KIND_CALL && s->kind != SP_READ_RETURN)
-        return 0;
-    if (sp_line_parse_run(line, size, place, head, &s->tape, s->run, ret_fault) < 0)
-        return -1;
-    const bool returns = s->kind == SP_READ_RETURN;
-    for (uint32_t i = 0; i < s->run->count; i++)
-        if ((s->run->ids[i] < 0) == returns && add_position(&s->found, first + i) < 0)
-            return sp_fault_set(ret_fault, place->number, place->offset, "no memory");
-    return 0;
-}
-
-static int search_lines(struct search *s, struct sp_fault *ret_fault)
-{
-    struct sp_line_place place = {.number = 1};
-    const size_t length = strlen(s->name);
-    for (uint64_t first = 0;; place.number++) {
-        const char *line;
-        size_t size;
-        struct sp_head head = {.kind_name = ""};
-        const int got = read_head(&s->window, &place, &line, &size, &head, ret_fault);
-        if (got <= 0)
-            return got;
-        if (head.kind == SP_KIND_RUN) {
-            if (search_run(s, line, size, &place, &head, first, ret_fault) < 0)
-                return -1;
-        } else if (head.kind_size == length &&
-                   memcmp(head.kind_name, s->name, length) == 0 &&
-                   add_position(&s->found, first) < 0) {
-            return sp_fault_set(ret_fault, place.number, place.offset, "no memory");
-        }
-        first += head.count;
-        place.offset += size + 1;
-    }
-}
-
-int sp_index_positions(const struct sp_index *x, const char *kind,
-                       uint64_t **ret_positions, size_t *ret_count,
-                       struct sp_fault *ret_fault)
-{
-    struct search s = {.name = kind, .kind = sp_read_kind_find(kind)};
-    s.run = calloc(1, sizeof *s.run);
-    if (s.run == NULL)
-        return sp_fault_set(ret_fault, 0, 0, "no memory");
-    sp_window_init(&s.window, x->fd);
-    sp_tape_init(&s.tape);
-    const int result = search_lines(&s, ret_fault);
-    sp_window_release(&s.window);
-    sp_tape_release(&s.tape);
-    free(s.run);
-    if (result < 0) {
-        free(s.found.items);
-        return -1;
-    }
-    *ret_positions = s.found.items;
-    *ret_count = s.found.count;
     return 0;
 }

@@ -10,6 +10,7 @@
 
 #include "read/index.h"
 #include "read/reader.h"
+#include "read/search.h"
 #include "read/summary.h"
 #include "trace/grammar.h"
 #include "trace/head.h"
@@ -84,7 +85,10 @@ static void read_by_position(int fd, const struct outcome *in_order)
                 DEMAND(in_order->result < 0);
         uint64_t *positions = NULL;
         size_t found;
-        if (sp_index_positions(x, "call", &positions, &found, &fault) == 0)
+        const struct sp_text kind = {"call", 4};
+        const struct sp_question question = {
+            .kinds = &kind, .kinds_count = 1, .until_ns = 1u << 30, .text = {"a", 1}};
+        if (sp_search(x, &question, NULL, 0, &positions, &found, &fault) == 0)
             free(positions);
     } else {
         DEMAND(in_order->result < 0);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "read/index.h"
+#include "read/search.h"
 #include "read/summary.h"
 #include "trace/writer.h"
 
@@ -118,7 +119,10 @@ static void test_index_positions_are_all_events_of_the_kind(void **state)
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         uint64_t *positions = NULL;
         size_t count = 0;
-        assert_int_equal(sp_index_positions(x, kinds[k], &positions, &count, &fault),
+        const struct sp_text kind = {kinds[k], (uint32_t)strlen(kinds[k])};
+        const struct sp_question question = {
+            .kinds = &kind, .kinds_count = 1, .until_ns = UINT64_MAX};
+        assert_int_equal(sp_search(x, &question, NULL, 0, &positions, &count, &fault),
                          0);
         for (size_t i = 0; i < count; i++) {
             assert_int_equal(sp_index_get(x, positions[i], &e, &fault), 0);
