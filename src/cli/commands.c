@@ -118,6 +118,11 @@ static const struct sp_option run_options[] = {
      .type = SP_OPTION_FLAG,
      .offset = RUN(no_trace),
      .help = "write no trace"},
+    {.name = "events",
+     .type = SP_OPTION_COUNT,
+     .argument = "FD",
+     .offset = RUN(events),
+     .help = "write events to this open descriptor while it runs"},
     {.name = "calls",
      .type = SP_OPTION_WORD,
      .argument = "LEVEL",
@@ -155,7 +160,7 @@ static const struct sp_option run_options[] = {
     {.type = SP_OPTION_END},
 };
 
-static const struct sp_run_options run_defaults = {.calls = -1};
+static const struct sp_run_options run_defaults = {.events = UINT64_MAX, .calls = -1};
 
 static const struct sp_option doctor_options[] = {
     {.name = "json",

@@ -41,6 +41,7 @@ struct sp_run_options {
     struct sp_limits limits; /* 0: not given */
     const char *trace_path;  /* -o; NULL: named after the program */
     bool no_trace;
+    uint64_t events;                /* a descriptor; UINT64_MAX: none */
     int calls;                      /* enum sp_calls_level */
     const char *python;             /* NULL: find one */
     struct sp_texts python_options; /* for the interpreter itself, before the program */

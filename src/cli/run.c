@@ -1,5 +1,6 @@
 /* `sandpit run`: options to a request, the outcome to an exit code and a summary. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,17 @@ static int print_error(const struct sp_run_options *options,
     return sp_cli_error(sp_exit_for_error(error), "%s", error->message);
 }
 
+static void tell_of_events(const struct sp_event_stream *events)
+{
+    if (events->failed != 0)
+        (void)sp_cli_error(0, "--events: %s: the stream ended early",
+                           strerror(events->failed));
+    else if (events->lost > 0)
+        (void)sp_cli_error(0, "--events: %llu event%s lost, the reader was too slow",
+                           (unsigned long long)events->lost,
+                           events->lost == 1 ? " was" : "s were");
+}
+
 static int conclude(void *context, const struct sp_run *run,
                     const struct sp_outcome *outcome, const struct sp_error *error)
 {
@@ -58,6 +70,8 @@ static int conclude(void *context, const struct sp_run *run,
     if (error != NULL)
         return print_error(options, error);
     int exit_code = exit_code_for(options, outcome);
+    if (!options->quiet)
+        tell_of_events(&run->events);
     if (options->json)
         return print_result(run, outcome, exit_code);
     if (run->trace.displaced)
@@ -104,6 +118,9 @@ static int check(const struct sp_run_options *options, struct sp_error *reterr)
         return sp_fail(reterr, SP_E_USAGE,
                        "-o names the file of a trace that --no-trace leaves out: give "
                        "one of them");
+    if (options->events != UINT64_MAX && options->events > INT_MAX)
+        return sp_fail(reterr, SP_E_USAGE, "--events %llu: no such descriptor is open",
+                       (unsigned long long)options->events);
     return 0;
 }
 
@@ -157,6 +174,7 @@ int sp_cli_run(const void *values, int argc, char **argv)
         .accepted = accepted(options),
         .capture = options->json,
         .capture_max = SP_CAPTURE_MAX,
+        .events = options->events > INT_MAX ? -1 : (int)options->events,
         .control = -1,
         .debug = options->debug,
         .conclude = conclude,

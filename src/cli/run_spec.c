@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <limits.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -186,6 +187,20 @@ static int limits(const json_t *spec, struct sp_limits *ret_limits,
     return 0;
 }
 
+/* The number of a descriptor that the caller hands down. */
+static int events(const json_t *spec, struct sp_run_request *rq,
+                  struct sp_error *reterr)
+{
+    const json_t *value = json_object_get(spec, "events");
+    const json_int_t fd = json_integer_value(value);
+    if (value == NULL || json_is_null(value))
+        return 0;
+    if (!json_is_integer(value) || fd < 3 || fd > INT_MAX || fd == rq->control)
+        return bad("events", reterr);
+    rq->events = (int)fd;
+    return 0;
+}
+
 static int take_request(const json_t *spec, struct sp_run_request *rq,
                         struct sp_error *reterr)
 {
@@ -224,6 +239,8 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
     rq->calls_given = calls >= 0;
     rq->calls = (enum sp_calls_level)calls;
     rq->policy.observe = json_is_true(json_object_get(spec, "observe"));
+    if (code == 0)
+        code = events(spec, rq, reterr);
     rq->capture = json_is_true(json_object_get(spec, "capture"));
     rq->capture_max = capture_max > 0 ? (uint64_t)capture_max : SP_CAPTURE_MAX;
     return code;
@@ -270,6 +287,7 @@ int sp_cli_run_spec(const void *values, int argc, char **argv)
         return sp_cli_error(SP_EXIT_FAILED,
                             "run-spec takes the number of an open descriptor");
     struct sp_run_request request = {.problems = &problems,
+                                     .events = -1,
                                      .control = fd,
                                      .started = started,
                                      .conclude = conclude,

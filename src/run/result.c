@@ -183,6 +183,16 @@ static void outcome_members(struct sink *sink, const struct sp_outcome *o,
     integer(sink, "peak_memory_bytes", (int64_t)o->usage.ru_maxrss * 1024);
 }
 
+/* What the reader of the live events did not get. */
+static void events_members(struct sink *sink, const struct sp_event_stream *events)
+{
+    sp_json_key(&sink->buffer, "events");
+    sp_buffer_text(&sink->buffer, "{");
+    integer(sink, "lost", (int64_t)events->lost);
+    text(sink, "error", events->failed != 0 ? strerror(events->failed) : NULL);
+    sp_buffer_text(&sink->buffer, "}");
+}
+
 int sp_result_write(int fd, const struct sp_run *run, const struct sp_outcome *outcome,
                     int exit_code)
 {
@@ -201,6 +211,8 @@ int sp_result_write(int fd, const struct sp_run *run, const struct sp_outcome *o
     summary(&sink, run);
     plan_members(&sink, run);
     text(&sink, "trace", run->trace.fd >= 0 ? run->trace.path : NULL);
+    if (run->events.asked)
+        events_members(&sink, &run->events);
     sp_buffer_text(&sink.buffer, "}");
     flush(&sink);
     sp_buffer_release(&sink.buffer);

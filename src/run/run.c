@@ -208,6 +208,29 @@ static int enter_folder(const struct sp_run *run, struct sp_error *reterr)
     return spare_script(run, reterr);
 }
 
+/* The guest's standard streams are no place for it but where they are not passed on. */
+static int open_events(struct sp_run *run, struct sp_error *reterr)
+{
+    const int fd = run->request->events;
+    if (fd == STDIN_FILENO || (fd < 3 && !run->request->capture))
+        return sp_fail(reterr, SP_E_USAGE,
+                       fd == STDIN_FILENO
+                           ? "--events 0: that is the program's standard input"
+                           : "--events %d: the program prints there; --json takes what "
+                             "it prints out of the way",
+                       fd);
+    if (fd < 3 && !run->stdio_open[fd])
+        return sp_fail(reterr, SP_E_USAGE, "--events %d: no such descriptor is open",
+                       fd);
+    return sp_event_stream_open(&run->events, fd, reterr);
+}
+
+/* Someone gets to see what happens: a file, or whoever takes the events. */
+static bool is_recorded(const struct sp_run *run)
+{
+    return run->trace.fd >= 0 || sp_event_stream_on(&run->events);
+}
+
 /* What is found out about the caller's wishes before the folder of the run is entered. */
 static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
                            struct sp_error *reterr)
@@ -218,9 +241,11 @@ static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
     if (!sp_host_has_proc())
         return sp_fail(reterr, SP_E_HOST,
                        "/proc is not mounted here, and no run can do without it");
-    int code =
-        sp_policy_choose(&rq->policy, &run->written,
-                         rq->problems != NULL ? rq->problems : &problems, reterr);
+    int code = rq->events >= 0 ? open_events(run, reterr) : 0;
+    if (code == 0)
+        code =
+            sp_policy_choose(&rq->policy, &run->written,
+                             rq->problems != NULL ? rq->problems : &problems, reterr);
     if (code == 0)
         code = sp_interpreter_find(rq->python, &run->interpreter, reterr);
     if (code == 0)
@@ -315,9 +340,9 @@ static int prepare(struct sp_run *run, struct sp_error *reterr)
     if (code == 0)
         code =
             sp_config_build(&run->plan, &run->interpreter, agents, run->command.program,
-                            run->trace.fd >= 0, &run->config, reterr);
+                            is_recorded(run), &run->config, reterr);
     run->has_text =
-        code == 0 && run->trace.fd >= 0 && sp_program_text_read(run, &run->text);
+        code == 0 && is_recorded(run) && sp_program_text_read(run, &run->text);
     return code;
 }
 
@@ -337,6 +362,7 @@ static void release(struct sp_run *run, bool ended)
     sp_limit_plan_close(&run->plan.limits);
     sp_limit_plan_remove(&run->plan.limits);
     sp_trace_file_release(&run->trace);
+    sp_event_stream_close(&run->events);
     sp_command_release(&run->command);
     sp_program_text_release(&run->text);
     sp_environment_release(&run->environment);
@@ -366,18 +392,21 @@ static void on_started(void *context, pid_t pid)
 
 static void on_line(void *context, const char *line, size_t size)
 {
-    (void)context;
+    struct sp_run *run = context;
+    sp_event_stream_add(&run->events, line, size);
     sp_supervise_line(line, size);
 }
 
 static int open_writer(struct sp_run *run, struct sp_error *reterr)
 {
     uint64_t cap = run->plan.limits.limits.value[SP_LIMIT_TRACE];
-    const struct sp_trace_options options = {.size_max_bytes =
-                                                 cap != 0 ? cap : SP_TRACE_BYTES_MAX,
+    if (cap == 0 && run->trace.fd >= 0) /* a stream alone fills nothing */
+        cap = SP_TRACE_BYTES_MAX;
+    const struct sp_trace_options options = {.size_max_bytes = cap,
                                              .checkpoint_bytes = 1u << 20,
                                              .checkpoint_interval_ns = 1000000000u,
-                                             .on_line = on_line};
+                                             .on_line = on_line,
+                                             .context = run};
     int fd = run->trace.fd >= 0 ? fcntl(run->trace.fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (run->trace.fd >= 0 && fd < 0)
         return sp_fail_errno(reterr, SP_E_HOST, "cannot open the trace");
@@ -473,6 +502,7 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .config = run->config.data,
         .config_size = run->config.size,
         .writer = run->writer,
+        .events = &run->events,
         .start_ns = run->start_ns,
         .limits = &run->plan.limits,
         .stdio = run->stdio,
@@ -502,6 +532,13 @@ static int check_output(const struct sp_outcome *outcome, struct sp_error *reter
     return 0;
 }
 
+/* Not by itself: whoever started it waits for its end, not for readers. */
+static bool was_ended(const struct sp_outcome *outcome, int code)
+{
+    return code != 0 || sp_status_limit(outcome->status) ||
+           outcome->status == SP_STATUS_CANCELLED;
+}
+
 /* How far the supervisor came; the keeper, which still has its capabilities, does the rest. */
 enum { FINISHED = 1, FINISHED_UNPUBLISHED };
 
@@ -527,6 +564,8 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
     }
     if (code == 0)
         code = check_output(&outcome, &error);
+    sp_event_stream_finish(&run->events,
+                           sp_clock_ns() + patience(run, was_ended(&outcome, code)));
     /* The keeper does it as well; but it may be the keeper that died. */
     sp_limit_plan_remove(&run->plan.limits);
     if (getppid() != keeper)
@@ -556,7 +595,8 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
     struct termios settings;
     /* It is zero already: clearing it all would cost the faults of its pages, twice. */
     run.request = request;
-    run.trace.fd = run.trace.folder = run.tmp.fd = -1;
+    run.trace.fd = run.trace.folder = run.tmp.fd = run.events.fd = run.events.epoll =
+        -1;
     run.start_ns = sp_clock_ns();
     run.start_wall_ns = sp_clock_wall_ns();
     secure_stdio(&run);
@@ -581,6 +621,8 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
         release(&run, false);
         return code;
     }
+    sp_event_stream_close(
+        &run.events); /* the reader's end comes with the supervisor's */
     *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
     if (died && terminal)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);

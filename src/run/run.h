@@ -21,6 +21,7 @@
 #include "run/private_folder.h"
 #include "run/program_text.h"
 #include "run/trace_file.h"
+#include "supervise/event_stream.h"
 #include "supervise/supervise.h"
 
 #define SP_CAPTURE_MAX                                                                 \
@@ -41,6 +42,7 @@ struct sp_run_request {
     bool calls_given;             /* else the policy says */
     enum sp_calls_level calls;
     const char *trace; /* NULL: none is kept */
+    int events;        /* descriptor that gets each line of it, -1: none. Taken over */
     const char *python;
     char *const *environment;
     bool environment_given; /* for this run, one by one: the policy has no say in it */
@@ -77,9 +79,10 @@ struct sp_run {
     struct sp_interpreter interpreter;
     struct sp_plan plan;
     struct sp_command_line command;
-    struct sp_program_text text; /* with a trace */
+    struct sp_program_text text; /* where the run is recorded */
     bool has_text;
     struct sp_trace_file trace; /* fd -1: none */
+    struct sp_event_stream events;
     struct sp_buffer config;
     struct sp_trace_writer *writer; /* in the supervisor */
     int stdio[3];

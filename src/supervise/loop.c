@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/scope.h"
 #include "supervise/channel.h"
+#include "supervise/event_stream.h"
 #include "supervise/network.h"
 #include "supervise/outcome.h"
 #include "supervise/record.h"
@@ -152,10 +153,17 @@ static void reap_program(struct sp_supervisor *s)
                          WIFSIGNALED(s->wait_status) ? WTERMSIG(s->wait_status) : 0);
 }
 
+/* What goes on beside the calls is looked after so often. */
+static uint64_t interval_ns(const struct sp_supervisor *s)
+{
+    return sp_event_stream_on(s->is->events) ? SP_EVENT_STREAM_DELAY_NS
+                                             : DRAIN_INTERVAL_NS;
+}
+
 static int time_left_ms(const struct sp_supervisor *s)
 {
     uint64_t now = sp_clock_ns();
-    uint64_t due = now + DRAIN_INTERVAL_NS;
+    uint64_t due = now + interval_ns(s);
     if (s->deadline_ns != 0 && s->deadline_ns < due)
         due = s->deadline_ns;
     if (sp_limits_due_ns(&s->limits) < due)
@@ -187,6 +195,7 @@ static void keep_up(struct sp_supervisor *s, uint64_t now)
     drain_all(s);
     sp_limits_keep_up(s);
     sp_trace_flush(s->writer, false);
+    sp_event_stream_push(s->is->events);
 }
 
 static void on_time(struct sp_supervisor *s)
@@ -238,7 +247,7 @@ static void turn(struct sp_supervisor *s)
     sp_parked_look(s, now);
     if (n == 0)
         on_time(s);
-    if (n == 0 || now - s->kept_up_ns >= DRAIN_INTERVAL_NS)
+    if (n == 0 || now - s->kept_up_ns >= interval_ns(s))
         keep_up(s, now);
     if (n <= 0)
         return;
@@ -259,6 +268,8 @@ static void turn(struct sp_supervisor *s)
     } else if (about == &resolver_ready) {
         if (!sp_resolve_answered(s))
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->resolver.socket, NULL);
+    } else if (about == s->is->events) {
+        sp_event_stream_push(s->is->events);
     } else if (sp_parked_ready(s, about)) {
         return;
     } else if (about == s->relay.streams[0] || about == s->relay.streams[1] ||
@@ -322,6 +333,8 @@ static void deliver(struct sp_supervisor *s)
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->resolver.socket, NULL);
         } else if (n > 0 && e.data.ptr == &guest_ready) {
             epoll_ctl(s->epoll, EPOLL_CTL_DEL, s->guest.pidfd, NULL);
+        } else if (n > 0 && e.data.ptr == s->is->events) {
+            sp_event_stream_push(s->is->events);
         } else if (n > 0) {
             sp_relay_move(&s->relay, e.data.ptr);
         }
@@ -398,6 +411,7 @@ static int start(struct sp_supervisor *s, struct sp_error *reterr)
     /* From here on untrusted code may run: nobody may look into this process. */
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     sp_relay_start(&s->relay, s->epoll);
+    sp_event_stream_watch(is->events, s->epoll);
     s->listener = s->guest.listener;
     if (s->listener >= 0)
         s->wakes_here = sp_listener_wake_locally(s->listener);
@@ -465,6 +479,7 @@ static void release(struct sp_supervisor *s)
 {
     sp_relay_close(&s->relay);
     sp_guest_release(&s->guest);
+    sp_event_stream_watch(s->is->events, -1);
     sp_close_fd(&s->epoll);
     sp_close_fd(&s->signal_fd);
     sp_close_fd(&s->channel);

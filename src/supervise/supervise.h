@@ -20,6 +20,7 @@
 #include "policy/policy.h"
 #include "ring/ring.h"
 
+struct sp_event_stream;
 struct sp_limit_plan;
 struct sp_source;
 struct sp_trace_writer;
@@ -78,6 +79,8 @@ struct sp_supervision {
     const void *config; /* struct sp_ring_config, for the agents */
     size_t config_size;
     struct sp_trace_writer *writer;
+    struct sp_event_stream
+        *events;       /* gets the writer's lines from its owner; pushed on here */
     uint64_t start_ns; /* sp_clock_ns() at which the trace begins */
     const struct sp_limit_plan *limits;
     pid_t keeper;
