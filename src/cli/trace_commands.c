@@ -22,6 +22,19 @@ const struct sp_command sp_commands[] = {
      .usage_status = SP_EXIT_BAD_INPUT,
      .options_anywhere = true,
      .main = sp_cli_show},
+    {.name = "export",
+     .summary = "write a trace in the format of another program",
+     .usage = "[options] TRACE",
+     .description =
+         "jsonl: every event as a line of JSON; chrome: for ui.perfetto.dev.\n"
+         "TRACE may be - for standard input. FILE appears when it is complete.\n"
+         "Exit code: 0, or 2 when the trace cannot be read or the output not written.",
+     .example = "sandpit export --format chrome -o script.json script.sptrace",
+     .options = sp_export_table,
+     .values_size = sizeof(struct sp_export_options),
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_export},
     {.name = "verify",
      .summary = "check that a trace is complete and unaltered",
      .usage = "[options] TRACE...",

@@ -20,13 +20,20 @@ struct sp_verify_options {
     bool quiet;
 };
 
+struct sp_export_options {
+    int format;         /* enum sp_export_format */
+    const char *output; /* NULL or "-": standard output */
+};
+
 extern const struct sp_option sp_show_table[];
+extern const struct sp_option sp_export_table[];
 extern const struct sp_option sp_verify_table[];
 
 bool sp_category_known(const char *name);
 const char *sp_category_nearest(const char *name); /* NULL: none is close */
 
 int sp_cli_show(const void *options, int argc, char **argv);
+int sp_cli_export(const void *options, int argc, char **argv);
 int sp_cli_verify(const void *options, int argc, char **argv);
 
 /* One file that is no good: a line on stderr with line and byte. Returns the exit code 2. */

@@ -1,9 +1,10 @@
-/* The options of `show` and `verify`: `sandpit-trace` reads them, `sandpit` completes them. */
+/* The options of `show`, `export` and `verify`: `sandpit-trace` reads them, `sandpit` completes them. */
 #include "cli/trace_commands.h"
 
 #include <string.h>
 
 #include "cli/commands.h"
+#include "read/export.h"
 
 static const char *const kind_words[] = {
 #define SP_KIND(name, text, from_ring) text,
@@ -19,7 +20,11 @@ static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
                                           [SP_COLOR_NEVER] = "never",
                                           NULL};
 
+static const char *const format_words[] = {
+    [SP_EXPORT_JSONL] = "jsonl", [SP_EXPORT_CHROME] = "chrome", NULL};
+
 #define SHOW(field)   offsetof(struct sp_show_options, field)
+#define EXPORT(field) offsetof(struct sp_export_options, field)
 #define VERIFY(field) offsetof(struct sp_verify_options, field)
 
 const struct sp_option sp_show_table[] = {
@@ -50,6 +55,23 @@ const struct sp_option sp_show_table[] = {
      .offset = SHOW(color),
      .words = color_words,
      .help = "auto, always or never; NO_COLOR is respected"},
+    {.type = SP_OPTION_END},
+};
+
+const struct sp_option sp_export_table[] = {
+    {.name = "format",
+     .letter = 'f',
+     .type = SP_OPTION_WORD,
+     .argument = "FORMAT",
+     .offset = EXPORT(format),
+     .words = format_words,
+     .help = "jsonl (what is taken without this option), chrome"},
+    {.name = "output",
+     .letter = 'o',
+     .type = SP_OPTION_FILE,
+     .argument = "FILE",
+     .offset = EXPORT(output),
+     .help = "where to (else standard output, as with -)"},
     {.type = SP_OPTION_END},
 };
 

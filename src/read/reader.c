@@ -164,3 +164,8 @@ bool sp_reader_was_cut(const struct sp_reader *r)
 {
     return !r->ended;
 }
+
+const struct sp_functions *sp_reader_functions(const struct sp_reader *r)
+{
+    return &r->functions;
+}

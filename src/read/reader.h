@@ -37,4 +37,7 @@ int sp_reader_next(struct sp_reader *r, struct sp_read_event *ret_event,
 /* At the end of the file: whether there was no `end` event, as in a run that was cut short. */
 bool sp_reader_was_cut(const struct sp_reader *r);
 
+/* The functions named so far; grows as the trace is read, valid as long as the reader. */
+const struct sp_functions *sp_reader_functions(const struct sp_reader *r);
+
 #endif
