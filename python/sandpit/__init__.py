@@ -18,6 +18,7 @@ from ._errors import (
     TraceError,
     UsageError,
 )
+from ._events import Events
 from ._policy import Policy
 from ._result import (
     AppliedPolicy,
@@ -29,13 +30,17 @@ from ._result import (
 )
 from ._run import Interrupted, Run, run, run_string, start, start_string
 from ._stdin import PIPE
+from ._tables import AddressUse, FileUse, Process
 from ._trace import Trace, load
 
 __all__ = [
     "PIPE",
+    "AddressUse",
     "AppliedPolicy",
+    "Events",
     "ExceptionInfo",
     "FileChanges",
+    "FileUse",
     "Grant",
     "HostError",
     "InternalError",
@@ -44,6 +49,7 @@ __all__ = [
     "Policy",
     "PolicyError",
     "PolicyProblem",
+    "Process",
     "Result",
     "Run",
     "SandpitError",

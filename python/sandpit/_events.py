@@ -7,6 +7,7 @@ from operator import index as as_index
 from typing import Any, overload
 
 from . import _native
+from ._tables import AddressUse, FileUse, Process, files_of, network_of, processes_of
 
 Event = dict[str, Any]
 
@@ -16,9 +17,9 @@ _NEVER = (1 << 64) - 1  # nanoseconds: no time of an event is later
 class Events(Sequence[Event]):
     """Events of a trace in order: all (a `Trace`), or a part of one (a view).
 
-    Views come from `of_kind`, `between` and `where`, of a trace or of another view. They
-    are sequences like the trace itself. Which events belong to one is found out when
-    one is asked for, by going through the file once; after that it takes eight bytes for
+    Views come from `of_kind`, `between` and `where`, of a trace or of another view, and
+    are sequences like the trace itself. Which events belong to one is found out when it
+    is first asked, by going through the file once; after that it takes eight bytes for
     each, and events are read when they are asked for.
     """
 
@@ -120,8 +121,10 @@ class Events(Sequence[Event]):
         -------
         Events : a view.
 
-        >>> [event["path"] for event in trace.of_kind("open").where(text=".csv")]
-        ['/work/data.csv']
+        >>> import sandpit
+        >>> trace = sandpit.load("script.sptrace")
+        >>> [event["module"] for event in trace.of_kind("import").where(text="json")]
+        ['json']
         """
         return _View(
             self,
@@ -130,6 +133,33 @@ class Events(Sequence[Event]):
             layer=b"" if layer is None else _bytes_of(layer, "a layer"),
             text=b"" if text is None else _bytes_of(text, "text"),
         )
+
+    def files(self) -> list[FileUse]:
+        """Give the files that were used, in the order of their first use.
+
+        Returns
+        -------
+        list of FileUse : at most 65,536; goes through the file.
+        """
+        return files_of(self._native, self._within())
+
+    def network(self) -> list[AddressUse]:
+        """Give the addresses and names that were used, in the order of their first use.
+
+        Returns
+        -------
+        list of AddressUse : at most 65,536; goes through the file.
+        """
+        return network_of(self._native, self._within())
+
+    def processes(self) -> list[Process]:
+        """Give the processes, each behind its parent and that one's earlier children.
+
+        Returns
+        -------
+        list of Process : at most 65,536, linked by `parent` and `children`.
+        """
+        return processes_of(self._native, self._within())
 
 
 class _View(Events):

@@ -5,6 +5,15 @@ from typing import Any, final, overload
 
 from typing_extensions import Self, TypeAlias
 
+# (name, host, seven counts, places, elsewhere)
+_Use: TypeAlias = tuple[
+    str, str | None, int, int, int, int, int, int, int, dict[str, int], int
+]
+# (parent's place, pid, parent's pid, start, end, how it ended, code or signal, path,
+# argv, cut, started, traced, denied)
+_Process: TypeAlias = tuple[
+    int, int, int, int, int, int, int, str, list[str], int, int, int, int
+]
 _Source: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | int
 
 # module.c
@@ -37,3 +46,9 @@ class Trace:
         text: bytes,
         /,
     ) -> bytes: ...
+
+    # tables.c
+
+    def files(self, within: bytes | None, /) -> list[_Use]: ...
+    def network(self, within: bytes | None, /) -> list[_Use]: ...
+    def processes(self, within: bytes | None, /) -> list[_Process]: ...

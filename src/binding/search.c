@@ -49,8 +49,7 @@ static int kinds_of(PyObject *tuple, struct sp_text *ret_kinds, size_t *ret_coun
     return 0;
 }
 
-/* The bytes of a view's positions, which this makes aligned. */
-static int within_of(PyObject *from, uint64_t **ret_within, size_t *ret_count)
+int sp_positions_of(PyObject *from, uint64_t **ret_within, size_t *ret_count)
 {
     char *data;
     Py_ssize_t size;
@@ -80,7 +79,7 @@ static PyObject *search(PyObject *trace, PyObject *within_bytes,
     struct sp_fault fault;
     int result;
     const struct sp_index *index = sp_trace_index(trace);
-    if (index == NULL || within_of(within_bytes, &within, &within_count) < 0)
+    if (index == NULL || sp_positions_of(within_bytes, &within, &within_count) < 0)
         return NULL;
     Py_BEGIN_ALLOW_THREADS result =
         sp_search(index, question, within, within_count, &found, &count, &fault);

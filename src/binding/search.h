@@ -4,6 +4,12 @@
 
 #include <Python.h>
 
+#include <stdint.h>
+
+/* The positions in bytes or None (borrowed), aligned: *ret_within is the caller's to free; NULL:
+ * all. 0, or -1 with an exception. */
+int sp_positions_of(PyObject *bytes, uint64_t **ret_within, size_t *ret_count);
+
 /* (within, kinds, start, stop, pid, tid, layer, text): bytes of positions or None, a tuple of
  * bytes, two numbers, two numbers or None, two bytes. Gives bytes of positions. */
 PyObject *sp_trace_search(PyObject *trace, PyObject *args);

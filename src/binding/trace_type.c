@@ -9,6 +9,7 @@
 #include "binding/errors.h"
 #include "binding/search.h"
 #include "binding/source.h"
+#include "binding/tables.h"
 #include "read/index.h"
 #include "trace/verify.h"
 
@@ -166,6 +167,14 @@ static PyMethodDef trace_methods[] = {
      "search($self, within, kinds, start, stop, pid, tid, layer, text, /)\n--\n\n"
      "Positions of the events that answer a question, ascending: native 64-bit numbers "
      "in a\nbytes object."},
+    {"files", sp_trace_files, METH_O,
+     "files($self, within, /)\n--\n\nWhat was done to each file, as tuples."},
+    {"network", sp_trace_network, METH_O,
+     "network($self, within, /)\n--\n\nWhat was done with each name and address, as "
+     "tuples."},
+    {"processes", sp_trace_processes, METH_O,
+     "processes($self, within, /)\n--\n\nThe processes in the order of their tree, as "
+     "tuples."},
     {"fileno", trace_fileno, METH_NOARGS,
      "fileno($self, /)\n--\n\nThe descriptor that the trace is read from; it stays the "
      "trace's."},

@@ -182,6 +182,23 @@ void sp_screen_put(struct sp_screen *s, struct sp_text text)
     sp_screen_text(s, text.data, text.size);
 }
 
+void sp_screen_tail(struct sp_screen *s, struct sp_text text)
+{
+    unsigned columns = sp_screen_columns(text);
+    const unsigned left = sp_screen_left(s);
+    size_t from = 0;
+    if (columns > left && left > ELLIPSIS_WIDTH) {
+        while (columns > left - ELLIPSIS_WIDTH) {
+            const struct character c =
+                next_character(text.data + from, text.size - from);
+            columns -= c.columns;
+            from += c.size;
+        }
+        sp_screen_text(s, ELLIPSIS, ELLIPSIS_WIDTH);
+    }
+    sp_screen_text(s, text.data + from, text.size - from);
+}
+
 void sp_screen_format(struct sp_screen *s, const char *format, ...)
 {
     char text[512];

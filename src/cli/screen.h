@@ -43,6 +43,10 @@ void sp_screen_style(struct sp_screen *s, enum sp_style style);
  * direction of writing are shown as escapes. */
 void sp_screen_text(struct sp_screen *s, const char *text, size_t size);
 void sp_screen_put(struct sp_screen *s, struct sp_text text);
+
+/* The same, but what does not fit is cut at its beginning: of a path the last part tells most. */
+void sp_screen_tail(struct sp_screen *s, struct sp_text text);
+
 void sp_screen_format(struct sp_screen *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -12,6 +12,9 @@ struct sp_show_options {
     const char *category; /* NULL: any */
     const char *file;     /* a glob; NULL: any */
     bool json;
+    bool files; /* which view; one at most */
+    bool network;
+    bool processes;
     int color; /* enum sp_color_when */
 };
 

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/screen.h"
 #include "cli/trace_commands.h"
+#include "cli/trace_view.h"
 #include "read/reader.h"
 #include "read/summary.h"
 #include "trace/verify.h"
@@ -141,6 +142,79 @@ static int show_summary(const struct sp_show_options *options, const char *path,
     return got < 0 ? sp_trace_complain(path, &fault) : SP_EXIT_OK;
 }
 
+/* Puts the folder that the run began in where the view finds it. */
+static void learn(struct sp_view_out *out, const struct sp_read_event *e)
+{
+    const struct sp_json_node *folder =
+        e->kind == SP_KIND_START ? sp_tape_text(e->tape, "cwd") : NULL;
+    if (folder != NULL)
+        sp_buffer_append(&out->folder, folder->text, folder->size);
+}
+
+/* To stderr: rows may be read by a program. */
+static void warn_of_end(const char *path, const struct sp_reader *reader)
+{
+    fflush(stdout);
+    if (sp_reader_was_cut(reader))
+        sp_cli_error(SP_EXIT_OK, "%s: cut short: the trace has no end", path);
+}
+
+static int show_view(const struct sp_view *view, const struct sp_show_options *options,
+                     const char *path, struct sp_reader *reader)
+{
+    struct filter filter;
+    struct sp_view_out out = {.as_json = options->json};
+    struct sp_read_event event;
+    struct sp_fault fault;
+    int got;
+    void *state = view->make(options);
+    if (state == NULL)
+        return sp_cli_error(SP_EXIT_BAD_INPUT, "no memory");
+    make_filter(options, &filter);
+    sp_screen_init(&out.screen, sp_color_wanted(options->color, STDOUT_FILENO),
+                   sp_screen_width(SUMMARY_WIDTH));
+    sp_buffer_init(&out.json, 64u << 20);
+    sp_buffer_init(&out.row, 64u << 20);
+    sp_buffer_init(&out.folder, GLOB_TEXT_MAX);
+    while ((got = sp_reader_next(reader, &event, &fault)) > 0) {
+        learn(&out, &event);
+        if (matches(&filter, &event))
+            view->take(state, &out, &event);
+    }
+    view->print(state, &out);
+    view->dispose(state);
+    sp_screen_release(&out.screen);
+    sp_buffer_release(&out.json);
+    sp_buffer_release(&out.row);
+    sp_buffer_release(&out.folder);
+    if (got < 0)
+        return sp_trace_complain(path, &fault);
+    warn_of_end(path, reader);
+    return SP_EXIT_OK;
+}
+
+/* The view that is asked for, NULL: none. More than one: an exit code. */
+static int find_view(const struct sp_show_options *options,
+                     const struct sp_view **ret_view)
+{
+    const struct {
+        bool wanted;
+        const struct sp_view *view;
+    } views[] = {{options->files, &sp_view_files},
+                 {options->network, &sp_view_network},
+                 {options->processes, &sp_view_processes}};
+    *ret_view = NULL;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        if (!views[i].wanted)
+            continue;
+        if (*ret_view != NULL)
+            return sp_cli_error(SP_EXIT_BAD_INPUT, "one view at a time: %s or %s",
+                                (*ret_view)->name, views[i].view->name);
+        *ret_view = views[i].view;
+    }
+    return SP_EXIT_OK;
+}
+
 static int check_options(const struct sp_show_options *options, int argc, char **argv)
 {
     if (argc == 0)
@@ -162,15 +236,19 @@ int sp_cli_show(const void *options, int argc, char **argv)
     const struct sp_show_options *chosen = options;
     struct sp_reader *reader;
     struct sp_fault fault;
-    const int bad = check_options(chosen, argc, argv);
-    if (bad != SP_EXIT_OK)
-        return bad;
+    const struct sp_view *view;
+    int status = check_options(chosen, argc, argv);
+    if (status == SP_EXIT_OK)
+        status = find_view(chosen, &view);
+    if (status != SP_EXIT_OK)
+        return status;
     if (sp_reader_open(argv[0], &reader, &fault) < 0)
         return sp_trace_complain(argv[0], &fault);
     const bool all = chosen->kinds.count == 0 && chosen->category == NULL &&
                      chosen->file == NULL && !chosen->json;
-    const int status = all ? show_summary(chosen, argv[0], reader)
-                           : show_events(chosen, argv[0], reader);
+    status = view != NULL ? show_view(view, chosen, argv[0], reader)
+             : all        ? show_summary(chosen, argv[0], reader)
+                          : show_events(chosen, argv[0], reader);
     sp_reader_free(reader);
     return status;
 }

@@ -43,10 +43,63 @@ void sp_read_event_of_run(struct sp_read_event *e, const struct sp_run_view *run
     e->resumed = run->flags[i] & SP_RUN_RESUMED;
 }
 
+/* Bytes at p that a terminal could take for more than text: DEL, C1 controls, line separators,
+ * and what turns the direction of writing. Our own writer escapes the first three. */
+static size_t harmful(const unsigned char *p, size_t left)
+{
+    if (p[0] == 0x7f)
+        return 1;
+    if (p[0] == 0xc2 && left >= 2 && p[1] < 0xa0)
+        return 2;
+    if (p[0] == 0xe2 && left >= 3 && p[1] == 0x80 && p[2] >= 0x8e && p[2] <= 0xae)
+        return p[2] <= 0x8f || p[2] >= 0xa8 ? 3 : 0;
+    if (p[0] == 0xe2 && left >= 3 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)
+        return 3;
+    return 0;
+}
+
+static unsigned code_point(const unsigned char *p, size_t size)
+{
+    if (size == 1)
+        return p[0];
+    if (size == 2)
+        return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+    return (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
+}
+
+/* Such bytes stand in strings only, where an escape means the same. */
+void sp_read_put_harmless(struct sp_buffer *to, const char *json, size_t json_size)
+{
+    const unsigned char *p = (const unsigned char *)json;
+    size_t start = 0;
+    for (size_t i = 0; i < json_size;) {
+        const size_t size = p[i] < 0x7f ? 0 : harmful(p + i, json_size - i);
+        if (size == 0) {
+            i++;
+            continue;
+        }
+        sp_buffer_append(to, json + start, i - start);
+        sp_buffer_format(to, "\\u%04x", code_point(p + i, size));
+        i += size;
+        start = i;
+    }
+    sp_buffer_append(to, json + start, json_size - start);
+}
+
 static void put_text(struct sp_buffer *to, const char *key, struct sp_text text)
 {
     sp_json_key(to, key);
-    sp_json_string(to, text.data, text.size);
+    if (memchr(text.data, 0xe2, text.size) ==
+        NULL) { /* the writer escapes the others */
+        sp_json_string(to, text.data, text.size);
+        return;
+    }
+    struct sp_buffer escaped;
+    sp_buffer_init(&escaped, to->size_max);
+    sp_json_string(&escaped, text.data, text.size);
+    sp_read_put_harmless(to, escaped.data, escaped.size);
+    to->failed = to->failed || escaped.failed;
+    sp_buffer_release(&escaped);
 }
 
 static void put_function(struct sp_buffer *to, const struct sp_function *f)
@@ -89,54 +142,12 @@ static void put_of_run(const struct sp_read_event *e, struct sp_buffer *to)
     sp_buffer_text(to, "}\n");
 }
 
-/* Bytes at p that a terminal could take for more than text: DEL, C1 controls, line separators,
- * and what turns the direction of writing. Our own writer escapes the first three. */
-static size_t harmful(const unsigned char *p, size_t left)
-{
-    if (p[0] == 0x7f)
-        return 1;
-    if (p[0] == 0xc2 && left >= 2 && p[1] < 0xa0)
-        return 2;
-    if (p[0] == 0xe2 && left >= 3 && p[1] == 0x80 && p[2] >= 0x8e && p[2] <= 0xae)
-        return p[2] <= 0x8f || p[2] >= 0xa8 ? 3 : 0;
-    if (p[0] == 0xe2 && left >= 3 && p[1] == 0x81 && p[2] >= 0xa6 && p[2] <= 0xa9)
-        return 3;
-    return 0;
-}
-
-static unsigned code_point(const unsigned char *p, size_t size)
-{
-    if (size == 1)
-        return p[0];
-    if (size == 2)
-        return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
-    return (p[0] & 0xfu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu);
-}
-
-/* Such bytes stand in strings only, where an escape means the same. */
-static void put_line(const struct sp_read_event *e, struct sp_buffer *to)
-{
-    const unsigned char *p = (const unsigned char *)e->line;
-    size_t start = 0;
-    for (size_t i = 0; i < e->line_size;) {
-        const size_t size = p[i] < 0x7f ? 0 : harmful(p + i, e->line_size - i);
-        if (size == 0) {
-            i++;
-            continue;
-        }
-        sp_buffer_append(to, e->line + start, i - start);
-        sp_buffer_format(to, "\\u%04x", code_point(p + i, size));
-        i += size;
-        start = i;
-    }
-    sp_buffer_append(to, e->line + start, e->line_size - start);
-    sp_buffer_append(to, "\n", 1);
-}
-
 void sp_read_event_json(const struct sp_read_event *e, struct sp_buffer *to)
 {
-    if (e->function_id != 0)
+    if (e->function_id != 0) {
         put_of_run(e, to);
-    else
-        put_line(e, to);
+    } else {
+        sp_read_put_harmless(to, e->line, e->line_size);
+        sp_buffer_append(to, "\n", 1);
+    }
 }

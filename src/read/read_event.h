@@ -52,4 +52,7 @@ void sp_read_event_of_run(struct sp_read_event *e, const struct sp_run_view *run
  * call or return would be. What could act on a terminal is escaped. */
 void sp_read_event_json(const struct sp_read_event *e, struct sp_buffer *to);
 
+/* Appends JSON with what could act on a terminal in its strings escaped. */
+void sp_read_put_harmless(struct sp_buffer *to, const char *json, size_t json_size);
+
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "read/uses.h"
 #include "trace/format.h"
 
 void sp_summary_init(struct sp_summary *s)
@@ -74,26 +75,6 @@ static void add_text(struct sp_tally *t, const struct sp_json_node *text,
 {
     if (text != NULL && text->size > 0)
         sp_tally_add(t, text->text, text->size, count);
-}
-
-/* Whether an open could change the file: what the kernel saw (`op`, `flags`) or what Python
- * asked for (`mode`). */
-static bool open_changes(const struct sp_tape *tape)
-{
-    const struct sp_json_node *op = sp_tape_text(tape, "op");
-    const struct sp_json_node *mode = sp_tape_text(tape, "mode");
-    const struct sp_json_node *flags = sp_tape_text(tape, "flags");
-    if (op != NULL && !sp_node_is(op, "read"))
-        return true;
-    if (flags != NULL && (memmem(flags->text, flags->size, "O_CREAT", 7) != NULL ||
-                          memmem(flags->text, flags->size, "O_TRUNC", 7) != NULL))
-        return true;
-    if (mode == NULL)
-        return false;
-    for (uint32_t i = 0; i < mode->size; i++)
-        if (strchr("wax+", mode->text[i]) != NULL && mode->text[i] != '\0')
-            return true;
-    return false;
 }
 
 static void add_host(struct sp_summary *s, const struct sp_tape *tape)
@@ -174,7 +155,7 @@ static void add_line(struct sp_summary *s, const struct sp_read_event *e)
         add_import(s, tape);
         break;
     case SP_KIND_OPEN:
-        add_text(open_changes(tape) ? &s->changed : &s->read,
+        add_text(sp_open_changes(tape) ? &s->changed : &s->read,
                  sp_tape_text(tape, "path"), 1);
         break;
     case SP_KIND_FILE:

@@ -98,3 +98,14 @@ bool sp_tally_has(const struct sp_tally *t, const char *text, size_t size)
 {
     return t->count > 0 && *find_slot(t, text, size) != 0;
 }
+
+bool sp_tally_find(const struct sp_tally *t, const char *text, size_t size,
+                   uint32_t *ret_index)
+{
+    if (size > SP_TALLY_TEXT_MAX)
+        size = SP_TALLY_TEXT_MAX;
+    const uint32_t found = t->count == 0 ? 0 : *find_slot(t, text, size);
+    if (found != 0)
+        *ret_index = found - 1;
+    return found != 0;
+}

@@ -33,4 +33,8 @@ void sp_tally_release(struct sp_tally *t);
 void sp_tally_add(struct sp_tally *t, const char *text, size_t size, uint64_t count);
 bool sp_tally_has(const struct sp_tally *t, const char *text, size_t size);
 
+/* Where in `items` the text stands. False: it does not. */
+bool sp_tally_find(const struct sp_tally *t, const char *text, size_t size,
+                   uint32_t *ret_index);
+
 #endif

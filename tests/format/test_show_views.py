@@ -1,0 +1,259 @@
+"""The views of `sandpit show`, on traces good and bad, as a user sees them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from traces import Lines
+
+VIEWS = ["--files", "--network", "--processes"]
+
+
+def rows(done):
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def some_files(path):
+    lines = Lines()
+    lines.add(
+        "open", layer="kernel", path="/work/in.csv", op="read", at="/work/job.py:3"
+    )
+    lines.add(
+        "open", layer="kernel", path="/work/in.csv", op="read", at="/work/job.py:3"
+    )
+    lines.add(
+        "open", layer="kernel", path="/work/in.csv", op="read", at="/work/job.py:9"
+    )
+    lines.add("open", layer="kernel", path="/work/out", op="write",
+              flags="O_WRONLY|O_CREAT|O_TRUNC")  # fmt: skip
+    lines.add(
+        "open", layer="kernel", path="/work/new", op="write", flags="O_CREAT|O_EXCL"
+    )
+    lines.add("open", layer="kernel", path="/work/absent", op="read", errno=2)
+    lines.add("open", path="made", op="write", mode="x")
+    lines.add("file", layer="kernel", op="rename", path="/work/out", to="/work/done")
+    lines.add("file", layer="kernel", op="mkdir", path="/work/folder")
+    lines.add("file", layer="kernel", op="rmdir", path="/work/folder")
+    lines.add("file", layer="kernel", op="chmod", path="/work/done")
+    lines.add("file", layer="kernel", op="link", path="/work/in.csv", to="/work/link")
+    first = lines.seq
+    denied = {
+        "layer": "kernel", "category": "fs", "operation": "open", "action": "deny",
+        "target": "/etc/shadow", "path": "/etc/shadow", "file": "/work/job.py",
+        "line": 12, "at": "/work/job.py:12"}  # fmt: skip
+    lines.add("violation", **denied)
+    lines.add("violation", of=first, count=4, **denied)
+    lines.end(100)
+    return lines.write(path / "files.sptrace")
+
+
+def test_files_says_what_was_done_to_each(reader, tmp_path):
+    done = reader("show", "--json", "--files", some_files(tmp_path))
+    files = {row.pop("path"): row for row in rows(done)}
+    nonzero = {
+        path: {
+            key: row[key] for key in row if key not in ("by", "elsewhere") and row[key]
+        }
+        for path, row in files.items()
+    }
+    assert nonzero == {
+        "/etc/shadow": {"denied": 5},
+        "/work/in.csv": {"read": 3},
+        "/work/out": {"write": 1, "remove": 1},
+        "/work/new": {"create": 1},
+        "/work/absent": {"failed": 1},
+        "made": {"create": 1},
+        "/work/done": {"create": 1, "change": 1},
+        "/work/folder": {"create": 1, "remove": 1},
+        "/work/link": {"create": 1},
+    }
+    assert files["/work/in.csv"]["by"] == [
+        {"at": "/work/job.py:3", "count": 2},
+        {"at": "/work/job.py:9", "count": 1},
+    ]
+    assert files["/etc/shadow"]["by"] == [{"at": "/work/job.py:12", "count": 2}]
+
+
+def test_files_has_what_was_denied_first(reader, tmp_path):
+    done = reader("show", "--files", some_files(tmp_path))
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["what", "by", "file"]
+    assert lines[1].split() == ["denied", "5", "job.py:12", "/etc/shadow"]
+    assert "read 3              job.py:3 +1         ./in.csv" in lines
+    assert lines[-1].split() == ["failed", "1", "-", "./absent"]
+
+
+def test_files_heeds_the_filters(reader, tmp_path):
+    trace = some_files(tmp_path)
+    found = rows(reader("show", "--json", "--files", "--file", "*.csv", trace))
+    assert {row["path"] for row in found} == {"/work/in.csv", "/work/link"}
+    found = rows(reader("show", "--json", "--files", "--kind", "violation", trace))
+    assert [row["path"] for row in found] == ["/etc/shadow"]
+
+
+def test_network_joins_addresses_with_the_names_that_led_to_them(reader, tmp_path):
+    lines = Lines()
+    lines.add("resolve", host="example.org", addresses=["192.0.2.7", "2001:db8::7"])
+    lines.add("resolve", host="nowhere.invalid", error="no such name")
+    lines.add("connect", op="connect", family="inet", address="192.0.2.7", port=443)
+    lines.add("connect", op="send", family="inet6", address="2001:db8::7", port=53)
+    lines.add("connect", op="connect", family="unix", address="/run/x", errno=111)
+    lines.add("bind", op="bind", family="inet", address="127.0.0.1", port=80)
+    lines.add("bind", op="listen")
+    lines.add("violation", category="network", operation="connect", action="deny",
+              target="192.0.2.9:25", address="192.0.2.9", port=25,
+              at="/work/job.py:2")  # fmt: skip
+    lines.add("violation", category="network", operation="resolve", action="deny",
+              target="evil.example", host="evil.example")  # fmt: skip
+    lines.add("violation", category="network", operation="connect", action="observe",
+              target="192.0.2.10:25", address="192.0.2.10", port=25)  # fmt: skip
+    trace = lines.end(9).write(tmp_path / "net.sptrace")
+    found = {
+        row["name"]: row for row in rows(reader("show", "--json", "--network", trace))
+    }
+    ways = ("resolve", "connect", "send", "bind", "listen", "failed", "denied")
+    assert {
+        name: ({way: row[way] for way in ways if row[way]}, row.get("host"))
+        for name, row in found.items()
+    } == {
+        "example.org": ({"resolve": 1}, None),
+        "nowhere.invalid": ({"failed": 1}, None),
+        "192.0.2.7:443": ({"connect": 1}, "example.org"),
+        "[2001:db8::7]:53": ({"send": 1}, "example.org"),
+        "/run/x": ({"failed": 1}, None),
+        "127.0.0.1:80": ({"bind": 1}, None),
+        "192.0.2.9:25": ({"denied": 1}, None),
+        "evil.example": ({"denied": 1}, None),
+    }
+    shown = reader("show", "--network", trace).stdout
+    assert "192.0.2.7:443 (example.org)" in shown
+    assert shown.splitlines()[1].startswith("denied 1")
+
+
+def some_processes(path):
+    lines = Lines(interpreter={"path": "/usr/bin/python3", "version": "3.12.1"})
+    lines.add("fork", t=1_000_000, pid=101, parent=100, child=101)
+    lines.add("exec", t=2_000_000, pid=101, path="/bin/sh", argv=["/bin/sh", "-c", "a b"],
+              agent=False)  # fmt: skip
+    lines.add("fork", t=3_000_000, pid=102, parent=101, child=102)
+    lines.add("exit", t=4_000_000, pid=102, signal=9)
+    lines.add("fork", t=5_000_000, pid=103, parent=100, child=103)
+    lines.add("violation", t=6_000_000, pid=103, category="fs", operation="open",
+              action="deny", target="/x")  # fmt: skip
+    lines.add("exit", t=7_000_000, pid=103, code=3)
+    lines.add("exit", t=9_000_000, pid=101, code=0)
+    lines.add("exit", t=10_000_000, pid=100, code=0)
+    return lines.end(11_000_000).write(path / "processes.sptrace")
+
+
+def test_processes_are_a_tree(reader, tmp_path):
+    trace = some_processes(tmp_path)
+    done = reader("show", "--processes", trace)
+    assert [line.split() for line in done.stdout.splitlines()[1:]] == [
+        ["100", "10.0", "ms", "code", "0", "traced", "python3", "job.py"],
+        ["101", "8.0", "ms", "code", "0", "-", "sh", "-c", "'a", "b'"],
+        ["102", "1.0", "ms", "signal", "9", "-", "(fork)"],
+        ["103", "2.0", "ms", "code", "3", "traced", "1", "denied", "(fork)"],
+    ]
+    found = rows(reader("show", "--processes", "--json", trace))
+    assert [(row["pid"], row["parent"], row["depth"]) for row in found] == [
+        (100, 0, 0), (101, 100, 1), (102, 101, 2), (103, 100, 1)]  # fmt: skip
+    assert found[1]["argv"] == ["/bin/sh", "-c", "a b"]
+    assert (found[2]["signal"], found[3]["code"]) == (9, 3)
+
+
+def test_processes_of_forged_forks_are_a_tree_all_the_same(reader, tmp_path):
+    lines = Lines()
+    for child, parent in [(101, 102), (102, 101), (101, 102), (100, 100), (5, 5), (0, 0),
+                          (-7, 101), (1 << 62, -7)]:  # fmt: skip
+        lines.add("fork", pid=child, parent=parent, child=child)
+    lines.add("fork", pid=77, parent="100", child=[1])
+    lines.add("exit", pid=12345, code="unknown")
+    lines.add("exec", pid=100, path=3, argv={"a": 1}, agent="yes")
+    trace = lines.end(1).write(tmp_path / "forged.sptrace")
+    found = rows(reader("show", "--processes", "--json", trace))
+    assert len(found) == 11
+    assert all(row["depth"] < 11 for row in found)
+
+
+def test_processes_of_a_deep_chain_of_forks_fit_the_screen(reader, tmp_path):
+    lines = Lines()
+    for i in range(70_000):
+        lines.add("fork", pid=101 + i, parent=100 + i, child=101 + i)
+    trace = lines.end(1).write(tmp_path / "deep.sptrace")
+    done = reader("show", "--processes", trace)
+    shown = done.stdout.splitlines()
+    assert max(map(len, shown)) <= 80
+    assert len(shown) == 65_536 + 2
+    assert shown[-1] == "and 4,465 more, which found no room"
+
+
+HOSTILE = "\x1b[31m\x9b\u202e\u2066\r\n\t\x07\udcff漢字" + "w" * 300
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("columns", ["40", "80", "200"])
+@pytest.mark.parametrize("as_json", [False, True])
+def test_views_of_hostile_names_do_nothing_to_a_terminal(
+    reader, tmp_path, view, columns, as_json
+):
+    lines = Lines()
+    lines.add("open", path=HOSTILE, op="read", at=HOSTILE)
+    lines.add("connect", op="connect", address=HOSTILE, port=1)
+    lines.add("resolve", host=HOSTILE, addresses=[HOSTILE])
+    lines.add("connect", op="connect", address=HOSTILE, port=1)
+    lines.add("exec", path=HOSTILE, argv=[HOSTILE, HOSTILE, "a" * 9000])
+    lines.function(1, HOSTILE, file=HOSTILE).run([1, -1])
+    lines.add("call", function=HOSTILE, caller=HOSTILE, file=HOSTILE, count=1, total=1)
+    lines.add("source", text=HOSTILE, file=HOSTILE, digest="0" * 64)
+    trace = lines.end(9).write(tmp_path / "hostile.sptrace")
+    done = reader("show", view, *["--json"] * as_json, trace, env={"COLUMNS": columns})
+    assert done.returncode == 0
+    assert not set(done.stdout) & set("\x1b\x9b\u202e\u2066\r\t\x07\udcff")
+    if as_json:
+        assert any("漢字" in line for line in done.stdout.splitlines())
+        assert all(json.loads(line) for line in done.stdout.splitlines())
+    else:
+        wide = [len(line) + sum(c in "漢字" for c in line) for line in
+                done.stdout.splitlines()]  # fmt: skip
+        assert max(wide) <= int(columns)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_of_a_cut_trace_warn_on_the_other_stream(golden, reader, view):
+    done = reader("show", view, golden("cut_before_end"))
+    assert done.returncode == 0
+    assert done.stderr.startswith("sandpit: ")
+    assert "cut short" in done.stderr
+    assert reader("show", view, golden("good")).stderr == ""
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_views_of_a_broken_trace_show_what_comes_before(reader, tmp_path, view):
+    lines = Lines().add("open", path="/before", op="read")
+    path = lines.write(tmp_path / "broken.sptrace", b'{"seq":1,garbage\n')
+    done = reader("show", view, path)
+    assert done.returncode == 2
+    assert f"line 3, byte {lines.size + 9}" in done.stderr
+    assert ("/before" in done.stdout) is (view == "--files")
+
+
+def test_colour_of_views_is_used_when_it_is_wanted(reader, tmp_path):
+    trace = some_files(tmp_path)
+    assert (
+        "\x1b[31mdenied 5" in reader("show", "--files", "--color=always", trace).stdout
+    )
+    assert "\x1b" not in reader("show", "--files", trace).stdout
+
+
+def test_two_views_at_once_are_refused(golden, reader):
+    done = reader("show", "--files", "--network", golden("good"))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "one view at a time: --files or --network" in done.stderr
+
+
+def test_views_are_read_from_standard_input(golden, reader):
+    with open(golden("good"), "rb") as file:
+        assert "data.csv" in reader("show", "--files", "-", stdin=file).stdout
