@@ -38,6 +38,7 @@ void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version)
     if (s->is->source != NULL)
         (void)sp_sources_tell(&s->lanes.sources, s->writer, s->is->source,
                               SP_LAYER_SUPERVISOR, 0, s->guest.pid, s->guest.pid);
+    sp_early_tell(&s->early, s->writer);
     sp_trace_flush(s->writer,
                    true); /* from here on the file is a trace, whatever happens to us */
     if (s->is->on_started != NULL)

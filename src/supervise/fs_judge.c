@@ -150,10 +150,19 @@ static void record_expected(struct sp_act_call *call, const char *operation,
     sp_member_text(members, "path", path);
     sp_member_int(members, "errno", EACCES);
     sp_place_members(place, members);
-    sp_record_begin(call, opens(call) ? SP_KIND_OPEN : SP_KIND_FILE);
-    sp_trace_members(call->s->writer, members->data, members->size);
-    sp_trace_bool(call->s->writer, "expected", true);
-    sp_trace_end(call->s->writer);
+    sp_buffer_text(members, ",\"expected\":true");
+    sp_record_act(call, opens(call) ? SP_KIND_OPEN : SP_KIND_FILE, members);
+}
+
+/* A loader's search, before the record begins: it may do without. */
+static void record_early(struct sp_act_call *call, const char *operation,
+                         const char *path)
+{
+    struct sp_place nowhere = {.native = true};
+    sp_auto_buffer members;
+    sp_buffer_init(&members, 64u << 10);
+    snprintf(call->s->withheld, sizeof call->s->withheld, "%s", path);
+    record_expected(call, operation, path, &nowhere, &members);
 }
 
 static void record(struct sp_act_call *call, const char *operation, const char *path,
@@ -164,9 +173,8 @@ static void record(struct sp_act_call *call, const char *operation, const char *
     const char *name = call->asked != NULL ? strrchr(call->asked, '/') : NULL;
     if (call->s->phase < SP_PHASE_RUNNING && sp_observes(call, verdict))
         return;
-    if (call->s->phase <
-        SP_PHASE_RUNNING) { /* a loader's search, before the record begins */
-        call->denied = true;
+    if (call->s->phase < SP_PHASE_RUNNING) {
+        record_early(call, operation, path);
         return;
     }
     sp_buffer_init(&members, 64u << 10);

@@ -467,6 +467,7 @@ static void prepare(struct sp_supervisor *s, const struct sp_supervision *is)
     s->resolver.socket = -1;
     sp_sockets_init(&s->sockets, is->keep_sockets);
     sp_files_init(&s->files);
+    sp_early_init(&s->early);
     sp_buffer_init(&s->exception, EXCEPTION_BYTES_MAX);
     sp_violations_init(&s->violations, SP_KIND_VIOLATION);
     sp_violations_init(&s->refusals, SP_KIND_TAMPER);
@@ -488,6 +489,7 @@ static void release(struct sp_supervisor *s)
     sp_hosts_release(&s->hosts);
     sp_sockets_release(&s->sockets);
     sp_files_release(&s->files);
+    sp_early_release(&s->early);
     sp_lanes_release(&s->lanes);
     sp_violations_release(&s->violations);
     sp_violations_release(&s->refusals);

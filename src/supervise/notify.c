@@ -251,11 +251,19 @@ static bool out_of_turn(struct sp_supervisor *s, struct sp_act_call *call)
 
 void sp_supervisor_fail_agent(struct sp_supervisor *s)
 {
-    (void)sp_fail(
-        &s->failure, SP_E_HOST,
-        "the interpreter '%.300s' has no agent: it did not report in (sandpit doctor "
-        "lists the agents; to run without one: --allow-degraded agent)",
-        s->is->launch->path);
+    const char *path = s->is->launch->path;
+    if (s->withheld[0] != '\0')
+        (void)sp_fail(
+            &s->failure, SP_E_HOST,
+            "the interpreter '%.300s' did not begin: the policy denies reading "
+            "'%.300s', which it was to be loaded with",
+            path, s->withheld);
+    else
+        (void)sp_fail(&s->failure, SP_E_HOST,
+                      "the interpreter '%.300s' has no agent: it did not report in "
+                      "(sandpit doctor lists the agents; to run without one: "
+                      "--allow-degraded agent)",
+                      path);
     sp_error_what(&s->failure, "agent");
 }
 

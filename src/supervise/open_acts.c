@@ -89,9 +89,7 @@ static void record(struct sp_act_call *call, const struct sp_path *path, int fla
     if (answer->kind == SP_ANSWER_REFUSE)
         sp_member_int(&members, "errno", answer->value);
     sp_place_members(&place, &members);
-    sp_record_begin(call, SP_KIND_OPEN);
-    sp_trace_members(call->s->writer, members.data, members.size);
-    sp_trace_end(call->s->writer);
+    sp_record_act(call, SP_KIND_OPEN, &members);
     sp_place_release(&place);
     sp_buffer_release(&members);
 }
@@ -228,7 +226,7 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
     if (changes && (open.flags & O_TMPFILE) != O_TMPFILE)
         sp_files_note(&call->s->files, at->text);
     struct sp_answer answer = decide(call, at, open.flags, open.mode);
-    if (!call->denied && call->s->phase >= SP_PHASE_RUNNING)
+    if (!call->denied)
         record(call, at, open.flags, &answer);
     return answer;
 }

@@ -241,6 +241,20 @@ void sp_record_begin(struct sp_act_call *call, enum sp_kind kind)
                    call->process->pid, (int)call->n->pid);
 }
 
+void sp_record_act(struct sp_act_call *call, enum sp_kind kind,
+                   const struct sp_buffer *members)
+{
+    struct sp_supervisor *s = call->s;
+    if (s->phase < SP_PHASE_RUNNING) {
+        sp_early_add(&s->early, kind, sp_supervisor_t(s), call->process->pid,
+                     (pid_t)call->n->pid, members);
+        return;
+    }
+    sp_record_begin(call, kind);
+    sp_trace_members(s->writer, members->data, members->size);
+    sp_trace_end(s->writer);
+}
+
 struct sp_verdict sp_verdict_always(const struct sp_policy *policy)
 {
     return (struct sp_verdict){.action = SP_DENY,

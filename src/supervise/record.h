@@ -40,6 +40,9 @@ void sp_place_members(const struct sp_place *place, struct sp_buffer *members);
 
 /* Drains the process's lane and begins an event of the kernel's about it. */
 void sp_record_begin(struct sp_act_call *call, enum sp_kind kind);
+/* A whole one; before the program has begun it is kept until it has. */
+void sp_record_act(struct sp_act_call *call, enum sp_kind kind,
+                   const struct sp_buffer *members);
 
 struct sp_denial {
     const char *category;  /* "network", "import", "process", "integrity" */

@@ -2,11 +2,13 @@
 #ifndef SP_SUPERVISE_SUPERVISOR_H
 #define SP_SUPERVISE_SUPERVISOR_H
 
+#include <limits.h>
 #include <linux/seccomp.h>
 #include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "policy/policy.h"
+#include "supervise/early.h"
 #include "supervise/files.h"
 #include "supervise/hosts.h"
 #include "supervise/lane.h"
@@ -47,6 +49,8 @@ struct sp_supervisor {
     struct sp_resolver resolver;
     struct sp_hosts hosts;
     struct sp_files files;
+    struct sp_early early;
+    char withheld[PATH_MAX]; /* the file that its loader was last refused; "": none */
     struct sp_shared_memory shared_memory;
     bool grant_gone[2][SP_GRANTED_MAX]; /* readable, writable: see sp_fs_moved */
     bool grants_moved;                  /* some are */
