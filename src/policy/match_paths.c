@@ -24,8 +24,8 @@ static bool may_fit(const struct sp_policy *p, const struct sp_policy_rule *rule
     return rule->shape != SP_SHAPE_PLAIN || path[fixed] == '/' || path[fixed] == '\0';
 }
 
-struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
-                                 const char *path)
+static struct sp_best best_of(const struct sp_policy *p, enum sp_list list,
+                              const char *path)
 {
     const struct sp_policy_rule *rules = sp_policy_rules(p);
     struct sp_best best = {0};
@@ -36,7 +36,27 @@ struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
                            sp_pattern_fit_path(rules[i].shape,
                                                sp_policy_text(p, rules[i].pattern),
                                                path));
+    return best;
+}
+
+struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
+                                 const char *path)
+{
+    struct sp_best best = best_of(p, list, path);
     return sp_judge_best(p, list, &best);
+}
+
+struct sp_verdict sp_policy_memory(const struct sp_policy *p, enum sp_list list,
+                                   const char *path)
+{
+    struct sp_best best = best_of(p, list, path);
+    struct sp_verdict v = sp_judge_best(p, list, &best);
+    sp_fit named = sp_pattern_fit_path(SP_SHAPE_PLAIN, SP_SHARED_MEMORY_FOLDER, path);
+    if (v.action == SP_DENY && best.fit < named)
+        return (struct sp_verdict){.action = SP_ALLOW,
+                                   .source = sp_policy_text(p, p->source),
+                                   .list = (uint8_t)list};
+    return v;
 }
 
 struct sp_verdict sp_policy_program(const struct sp_policy *p, const char *path)

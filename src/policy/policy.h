@@ -201,6 +201,12 @@ bool sp_native_calls_any(const char *module);
 struct sp_verdict sp_policy_path(const struct sp_policy *p, enum sp_list list,
                                  const char *path);
 
+#define SP_SHARED_MEMORY_FOLDER "/dev/shm"
+/* The same for an object of shared memory that the run made, right in that folder: what every policy
+ * lets programs have, unless a rule names the folder or what is in it. */
+struct sp_verdict sp_policy_memory(const struct sp_policy *p, enum sp_list list,
+                                   const char *path);
+
 /* On a program that may be read, where the kernel, which reads it to start it, cannot be let. */
 struct sp_verdict sp_policy_unread_program(const struct sp_policy *p);
 

@@ -226,11 +226,13 @@ static bool object_refused(struct sp_act_call *call, int object, int flags,
     char path[PATH_MAX];
     bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
-    sp_fs_path_of(object, path);
-    if ((flags & O_TMPFILE) == O_TMPFILE) {
-        sp_fs_path_in(object, "#", path);
-        return sp_fs_refused(call, SP_LIST_WRITE, "create", path, ret_answer);
+    bool unnamed = (flags & O_TMPFILE) == O_TMPFILE;
+    if (!(unnamed ? sp_fs_path_in(object, "#", path) : sp_fs_path_of(object, path))) {
+        *ret_answer = SP_REFUSE(ENAMETOOLONG);
+        return true;
     }
+    if (unnamed)
+        return sp_fs_refused(call, SP_LIST_WRITE, "create", path, ret_answer);
     return (writes && sp_fs_refused(call, SP_LIST_WRITE, "write", path, ret_answer)) ||
            (reads && sp_fs_refused(call, SP_LIST_READ, "read", path, ret_answer));
 }
@@ -324,7 +326,8 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
     struct sp_answer answer;
     sp_auto_fd folder = sp_path_open_folder(call, path, name);
     for (int i = 0; i < LINKS_MAX && folder >= 0; i++) {
-        sp_fs_path_in(folder, name, target);
+        if (!sp_fs_path_in(folder, name, target))
+            return SP_REFUSE(ENAMETOOLONG);
         if (sp_fs_refused(call, SP_LIST_WRITE, "create", target, &answer))
             return answer;
         sp_files_note(&call->s->files, target);
@@ -391,7 +394,8 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
         return SP_REFUSE(S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
     if (sp_broker_speaks_to_kernel(object))
         return sp_fs_deny(call, "truncate", path->text, EACCES);
-    sp_fs_path_of(object, text);
+    if (!sp_fs_path_of(object, text))
+        return SP_REFUSE(ENAMETOOLONG);
     if (sp_fs_refused(call, SP_LIST_WRITE, "truncate", text, &answer))
         return answer;
     sp_auto_fd fd = reopen_file(object, O_WRONLY);

@@ -60,6 +60,18 @@ static bool refuses_move(struct sp_act_call *call, const struct sp_change *chang
     return sp_fs_refuses(call, change->op, from, &v, ret_answer);
 }
 
+/* A semaphore gets its name by a link; what is no shared memory gets none beside it. */
+static bool comes_from_elsewhere(struct sp_act_call *call,
+                                 const struct sp_change *change, const char *path,
+                                 const char *to, struct sp_answer *ret_answer)
+{
+    if (!call->s->is->writes_judged || !sp_shared_memory_named(to) ||
+        sp_shared_memory_named(path))
+        return false;
+    struct sp_verdict v = sp_fs_verdict(call, SP_LIST_WRITE, to);
+    return sp_fs_refuses(call, change->op, to, &v, ret_answer);
+}
+
 /* The paths are those that the change is about, as the kernel names them; the modes are those of
  * what is there. */
 static bool refuses(struct sp_act_call *call, const struct sp_change *change,
@@ -70,7 +82,8 @@ static bool refuses(struct sp_act_call *call, const struct sp_change *change,
         return true;
     if (to == NULL)
         return false;
-    if (sp_fs_refused(call, SP_LIST_WRITE, change->op, to, ret_answer) ||
+    if (comes_from_elsewhere(call, change, path, to, ret_answer) ||
+        sp_fs_refused(call, SP_LIST_WRITE, change->op, to, ret_answer) ||
         refuses_move(call, change, path, to, S_ISDIR(mode[0]), ret_answer))
         return true;
     return change->kind == SP_CHANGE_RENAME && (change->flags & RENAME_EXCHANGE) != 0 &&
@@ -210,12 +223,14 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
         return sp_fs_unseen(call->s);
     if (result != 0)
         return SP_REFUSE(-result);
-    sp_fs_path_in(ends.folder[0], ends.name[0], path);
-    if (change->to != NULL)
-        sp_fs_path_in(ends.folder[1], ends.name[1], to);
+    bool known =
+        sp_fs_path_in(ends.folder[0], ends.name[0], path) &&
+        (change->to == NULL || sp_fs_path_in(ends.folder[1], ends.name[1], to));
     modes_of(&ends, mode);
-    if (sp_broker_speaks_to_kernel(ends.folder[0]) ||
-        (change->to != NULL && sp_broker_speaks_to_kernel(ends.folder[1])))
+    if (!known)
+        answer = SP_REFUSE(ENAMETOOLONG);
+    else if (sp_broker_speaks_to_kernel(ends.folder[0]) ||
+             (change->to != NULL && sp_broker_speaks_to_kernel(ends.folder[1])))
         answer = sp_fs_deny(call, change->op, path, EACCES);
     else if (!refuses(call, change, path, change->to != NULL ? to : NULL, mode,
                       &answer))
@@ -277,8 +292,8 @@ static struct sp_answer link_object(struct sp_act_call *call,
     sp_auto_fd folder = object >= 0 ? sp_path_open_folder(call, change->to, name) : -1;
     if (object < 0 || folder < 0)
         return SP_REFUSE(object < 0 ? -object : -folder);
-    sp_fs_path_of(object, from);
-    sp_fs_path_in(folder, name, to);
+    if (!sp_fs_path_of(object, from) || !sp_fs_path_in(folder, name, to))
+        return SP_REFUSE(ENAMETOOLONG);
     const unsigned mode[2] = {0, 0}; /* a folder is not linked */
     if (refuses(call, change, from, to, mode, &answer))
         return answer;

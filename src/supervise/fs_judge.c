@@ -82,33 +82,38 @@ struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
         return allowed;
     if (list == SP_LIST_READ && of_agents(s, path))
         return allowed;
-    struct sp_verdict v = sp_policy_path(s->policy, list, path);
-    if (v.action == SP_DENY && sp_shared_memory_own(&s->shared_memory, path))
-        return allowed;
-    return v;
+    return sp_policy_path(s->policy, list, path);
 }
 
-void sp_fs_path_of(int fd, char to[PATH_MAX])
+/* What every policy lets programs have: shared memory of their own. */
+static bool memory_may(const struct sp_act_call *call, enum sp_list list,
+                       const char *operation, const char *path)
+{
+    return sp_shared_memory_use(operation) &&
+           sp_shared_memory_own(&call->s->shared_memory, path) &&
+           sp_policy_memory(call->s->policy, list, path).action == SP_ALLOW;
+}
+
+bool sp_fs_path_of(int fd, char to[PATH_MAX])
 {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    if (!sp_guest_link_path(name, to))
-        snprintf(to, PATH_MAX, "/");
+    return sp_guest_link_path(name, to);
 }
 
-void sp_fs_path_in(int folder, const char *name, char to[PATH_MAX])
+bool sp_fs_path_in(int folder, const char *name, char to[PATH_MAX])
 {
     size_t length = strcspn(name, "/");
-    sp_fs_path_of(folder, to);
+    if (!sp_fs_path_of(folder, to))
+        return false;
     size_t size = strlen(to);
-    if (size + length + 2 > PATH_MAX) {
-        snprintf(to, PATH_MAX, "/");
-        return;
-    }
+    if (size + length + 2 > PATH_MAX)
+        return false;
     if (size > 1)
         to[size++] = '/';
     memcpy(to + size, name, length);
     to[size + length] = '\0';
+    return true;
 }
 
 static bool opens(const struct sp_act_call *call)
@@ -222,6 +227,8 @@ bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *oper
     if (list == SP_LIST_WRITE ? !is->writes_judged : !is->reads_judged)
         return false;
     struct sp_verdict v = sp_fs_verdict(call, list, path);
+    if (v.action == SP_DENY && memory_may(call, list, operation, path))
+        return false;
     return sp_fs_refuses(call, operation, path, &v, ret_answer);
 }
 

@@ -289,15 +289,24 @@ static struct sp_answer send_judged(struct sp_act_call *call, int flags)
 
 /* ---- where the network is open or closed ---------------------------------------------- */
 
-/* The address of a message, as it stands in the guest's msghdr. */
-static bool message_address(struct sp_act_call *call, struct sp_address *ret_address)
+/* Where the address that is sent to lies: an argument of the call, or in the guest's msghdr, of
+ * several messages the first one's. No size: there is none. */
+struct destination {
+    uint64_t at;
+    uint64_t size;
+};
+
+static struct destination destination_of(const struct sp_act_call *call)
 {
     struct msghdr header;
+    if (call->n->data.nr == SYS_sendto)
+        return (struct destination){sp_act_arg(call, 4), sp_act_arg(call, 5)};
     if (sp_guest_read((pid_t)call->n->pid, sp_act_arg(call, 1), &header,
-                      sizeof header) != 0)
-        return false;
-    return sp_network_read_address(call, (uint64_t)(uintptr_t)header.msg_name,
-                                   header.msg_namelen, ret_address);
+                      sizeof header) != 0 ||
+        header.msg_name == NULL)
+        return (struct destination){0};
+    return (struct destination){(uint64_t)(uintptr_t)header.msg_name,
+                                header.msg_namelen};
 }
 
 static int flags_of(const struct sp_act_call *call)
@@ -309,13 +318,15 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
 {
     static struct sp_address a;
     int flags = flags_of(call);
-    bool to = call->n->data.nr == SYS_sendto;
+    bool message = call->n->data.nr != SYS_sendto;
     bool judged = call->s->reach == SP_REACH_JUDGED && (flags & MSG_FASTOPEN) == 0;
     if (judged && !call->s->sockets.keep_dups)
         return send_judged(call, flags);
-    bool readable =
-        to ? sp_network_read_address(call, sp_act_arg(call, 4), sp_act_arg(call, 5), &a)
-           : message_address(call, &a);
+    struct destination to = destination_of(call);
+    /* To whom the socket is connected: that was judged. */
+    if (message && to.size == 0 && (flags & MSG_FASTOPEN) == 0)
+        return SP_CONTINUE;
+    bool readable = sp_network_read_address(call, to.at, to.size, &a);
     /* Only streams exist, which take no notice of an address, and stand-ins. */
     if (judged &&
         !(readable && sp_sockets_is_stand_in(&call->s->sockets, (pid_t)call->n->pid,
@@ -326,7 +337,7 @@ struct sp_answer sp_act_send(struct sp_act_call *call)
         return sp_network_deny(call, SP_ACT_CONNECT, "send", target,
                                readable ? &a : NULL, NULL, EOPNOTSUPP);
     if (!readable)
-        return sp_network_unreadable(call, sp_act_arg(call, 5));
+        return sp_network_unreadable(call, to.size);
     if (call->s->reach == SP_REACH_OPEN) {
         if (sp_network_observe(call, SP_ACT_CONNECT, "send", &a))
             return SP_CONTINUE;

@@ -2,11 +2,23 @@
 
 #include <string.h>
 
+#include "policy/policy.h"
+
 bool sp_shared_memory_named(const char *path)
 {
-    static const char folder[] = "/dev/shm/";
+    static const char folder[] = SP_SHARED_MEMORY_FOLDER "/";
     return strncmp(path, folder, sizeof folder - 1) == 0 &&
            strchr(path + sizeof folder - 1, '/') == NULL;
+}
+
+bool sp_shared_memory_use(const char *operation)
+{
+    static const char *const uses[] = {"create", "read",  "write", "truncate", "link",
+                                       "remove", "chmod", "chown", "utime"};
+    for (size_t i = 0; i < sizeof uses / sizeof *uses; i++)
+        if (strcmp(operation, uses[i]) == 0)
+            return true;
+    return false;
 }
 
 void sp_shared_memory_add(struct sp_shared_memory *memory, const struct stat *st)

@@ -21,6 +21,10 @@ struct sp_shared_memory {
 /* Whether the path is that of an object of shared memory. */
 bool sp_shared_memory_named(const char *path);
 
+/* Whether the operation is one that programs do on such objects, semaphores included: a file is
+ * made, used, linked, removed. Anything else in that folder is a file like others. */
+bool sp_shared_memory_use(const char *operation);
+
 /* A new one was made: nothing was there before. */
 void sp_shared_memory_add(struct sp_shared_memory *memory, const struct stat *st);
 

@@ -96,10 +96,10 @@ static enum sp_guard guard_of(const struct sp_call_rule *rule,
         return SP_GUARD_ALWAYS;
     if (rule->guard == SP_GUARD_CLONE && features->tasks_notified)
         return SP_GUARD_ALWAYS;
-    /* Whom a message goes to stands in memory, and datagram sockets are real ones; without a
-     * listener there are none. */
+    /* Whom a message goes to stands in memory; without a listener there are no sockets that
+     * take an address. */
     bool sends = rule->guard == SP_GUARD_SENDMSG || rule->guard == SP_GUARD_SENDMMSG;
-    if (sends && features->network_judged && features->listener)
+    if (sends && features->network_denied && features->listener)
         return SP_GUARD_ALWAYS;
     if (rule->guard == SP_GUARD_SETSOCKOPT && features->network_judged)
         return SP_GUARD_SETSOCKOPT_JUDGED;

@@ -218,7 +218,7 @@ static inline uint32_t reading_of(const struct sp_filter_features *f,
     bool sends = row->guard == SP_GUARD_SENDMSG || row->guard == SP_GUARD_SENDMMSG;
     bool tasks = row->guard == SP_GUARD_CLONE && f->tasks_notified;
     bool every = tasks || (opens && f->reads_notified) ||
-                 (sends && f->network_judged && f->listener);
+                 (sends && f->network_denied && f->listener);
     enum sp_guard guard = (enum sp_guard)row->guard;
     if (opens && f->truncation_refused) {
         guard =
