@@ -231,7 +231,8 @@ static bool is_recorded(const struct sp_run *run)
     return run->trace.fd >= 0 || sp_event_stream_on(&run->events);
 }
 
-/* What is found out about the caller's wishes before the folder of the run is entered. */
+/* What is found out about the caller's wishes, up to entering the folder of the run. Leaves nothing
+ * behind, and may take its time: a signal ends the program. */
 static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
                            struct sp_error *reterr)
 {
@@ -252,7 +253,7 @@ static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
         code = sp_agents_path(agents, PATH_MAX, reterr);
     if (code == 0 && rq->trace != NULL)
         code = sp_trace_file_open(rq->trace, &run->trace, reterr);
-    return code;
+    return code == 0 ? enter_folder(run, reterr) : code;
 }
 
 /* The caller's win over the policy's, one by one. */
@@ -301,18 +302,14 @@ static void find_own(struct sp_run *run, const char *agents)
         run->own[run->own_count++] = text + 3 * PATH_MAX;
 }
 
-/* Everything that needs no process yet. */
-static int prepare(struct sp_run *run, struct sp_error *reterr)
+/* All else that needs no process yet; folders and control groups are made, which signals must not
+ * keep from being removed. */
+static int prepare(struct sp_run *run, const char *agents, struct sp_error *reterr)
 {
     const struct sp_run_request *rq = run->request;
-    char agents[PATH_MAX];
     char stub[PATH_MAX + 32];
     struct sp_limits limits;
-    int code = prepare_outside(run, agents, reterr);
-    if (code == 0)
-        code = enter_folder(run, reterr);
-    if (code == 0)
-        code = bind_policy(run, agents, reterr);
+    int code = bind_policy(run, agents, reterr);
     if (code == 0)
         limits = limits_of(run);
     if (code == 0)
@@ -588,6 +585,7 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
            struct sp_error *reterr)
 {
     static struct sp_run run; /* large; one a process */
+    char agents[PATH_MAX];
     struct inherited inherited;
     sigset_t signals;
     int *finished;
@@ -600,12 +598,15 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
     run.start_ns = sp_clock_ns();
     run.start_wall_ns = sp_clock_wall_ns();
     secure_stdio(&run);
-    int code = prepare(&run, reterr);
+    int code = prepare_outside(&run, agents, reterr);
+    if (code == 0) {
+        take_signals(&inherited, &signals);
+        code = prepare(&run, agents, reterr);
+    }
     if (code != 0) {
         release(&run, false);
         return code;
     }
-    take_signals(&inherited, &signals);
     inherited.file_mask = umask(0);
     umask(inherited.file_mask);
     bool terminal = save_terminal(&settings);
