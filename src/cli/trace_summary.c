@@ -300,6 +300,18 @@ static void put_hint(struct sp_screen *s, const struct sp_read_violation *v)
     sp_screen_end(s);
 }
 
+/* Denials that the end counts and no line tells of: there was no room for them. */
+static void put_untold(struct sp_screen *s, uint64_t told, const struct outline *o)
+{
+    const int64_t counted = o->ended ? sp_tape_int(&o->end, "violations", 0) : 0;
+    if (counted <= 0 || (uint64_t)counted <= told)
+        return;
+    sp_screen_style(s, SP_STYLE_BAD);
+    sp_screen_format(s, "  %s more, whose lines are lost",
+                     sp_screen_number((uint64_t)counted - told));
+    sp_screen_end(s);
+}
+
 static void put_denied(struct sp_screen *s, const struct sp_summary *m,
                        const struct outline *o, const char *path)
 {
@@ -325,6 +337,7 @@ static void put_denied(struct sp_screen *s, const struct sp_summary *m,
         sp_screen_text(s, path, strlen(path));
         sp_screen_end(s);
     }
+    put_untold(s, v->total, o);
 }
 
 /* ---- how it ended --------------------------------------------------------------------- */

@@ -223,6 +223,8 @@ struct sp_answer sp_act_open(struct sp_act_call *call)
         (open.flags & O_CREAT) != 0 && path.slash &&
         sp_path_take(call, open.dirfd, path.asked, SP_LAST_NAMED, &target) == 0;
     const struct sp_path *at = pursued || named ? &target : &path;
+    if (changes)
+        sp_trace_guard(call->s->writer);
     if (changes && (open.flags & O_TMPFILE) != O_TMPFILE)
         sp_files_note(&call->s->files, at->text);
     struct sp_answer answer = decide(call, at, open.flags, open.mode);

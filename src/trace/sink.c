@@ -17,7 +17,7 @@ int sp_sink_init(struct sp_sink *s, int fd)
 {
     char *buffer = NULL;
     if (fd >= 0) {
-        buffer = malloc(SP_SINK_BUFFER);
+        buffer = malloc(SP_SINK_CAPACITY);
         if (buffer == NULL)
             return -1;
     }
@@ -65,25 +65,40 @@ static bool set_aside(struct sp_sink *s, uint64_t up_to)
     return false;
 }
 
-bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep)
+/* Whether blocks that were set aside are enough for the line and for what comes later. */
+static bool has_blocks(const struct sp_sink *s, size_t size, size_t keep)
 {
-    if (s->fd < 0)
-        return true;
-    /* Setting blocks aside and giving them back costs milliseconds, which a trace that is
-     * written in one piece at the end is spared. */
-    if (!s->full && s->written + s->used + size <= SP_SINK_BUFFER)
-        return true;
-    if (s->full) {
-        if (sp_clock_ns() - s->tried_ns < RETRY_NS)
-            return false;
-        if (s->reserved == NOT_KNOWN && !sp_sink_flush(s))
-            return false;
-    }
-    const uint64_t up_to = sp_sink_size(s) + size + keep;
-    if (s->reserved < up_to && !set_aside(s, up_to))
+    return s->reserved != NOT_KNOWN && s->reserved >= sp_sink_size(s) + size + keep;
+}
+
+/* Tries to get the disk to hold it. */
+static bool make_room(struct sp_sink *s, size_t size, size_t keep)
+{
+    if (s->full && sp_clock_ns() - s->tried_ns < RETRY_NS)
+        return false;
+    if (s->full && s->reserved == NOT_KNOWN && !sp_sink_flush(s))
+        return false;
+    if (s->reserved != NOT_KNOWN && !set_aside(s, sp_sink_size(s) + size + keep))
         return give_up(s, errno);
     s->full = false;
     return true;
+}
+
+bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep)
+{
+    if (s->fd < 0 || has_blocks(s, size, keep))
+        return true;
+    /* Setting blocks aside and giving them back costs milliseconds, which a trace that is
+     * written in one piece at the end is spared. */
+    if (!s->full && s->reserved == 0 && sp_sink_size(s) + size <= SP_SINK_BUFFER)
+        return true;
+    return make_room(s, size, keep) || s->used + size + keep <= SP_SINK_CAPACITY;
+}
+
+void sp_sink_guard(struct sp_sink *s)
+{
+    if (s->fd >= 0 && s->reserved == 0 && !s->full)
+        (void)make_room(s, SP_SINK_BUFFER, SP_SINK_TAIL + SP_SINK_MARGIN);
 }
 
 /* Writes lines at the end of the file. Returns how many bytes are in it for good: all, or up
@@ -129,9 +144,10 @@ bool sp_sink_append(struct sp_sink *s, const char *line, size_t size)
         s->written += size;
         return true;
     }
-    if (size > SP_SINK_BUFFER - s->used && !sp_sink_flush(s))
+    if (s->used + size > SP_SINK_BUFFER && !sp_sink_flush(s) &&
+        s->used + size > SP_SINK_CAPACITY)
         return false;
-    if (size > SP_SINK_BUFFER)
+    if (size > SP_SINK_CAPACITY - s->used)
         return write_lines(s, line, size) == size;
     memcpy(s->buffer + s->used, line, size);
     s->used += size;

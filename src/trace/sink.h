@@ -3,7 +3,7 @@
  * The disk may fill up, by the guest's doing too. Therefore blocks are set aside ahead of
  * what is written, where the file system can do that, so that the last lines always find
  * room. Where it cannot, a write that fails is taken back to the last whole line, and what
- * is buffered is tried again later.
+ * is buffered is tried again later; until then lines of weight are kept in memory.
  */
 #ifndef SP_TRACE_SINK_H
 #define SP_TRACE_SINK_H
@@ -20,9 +20,12 @@
 /* ... and that lines of no great weight leave for those that must not be lost. */
 #define SP_SINK_MARGIN (64u << 10)
 
+/* What the buffer holds of them while the disk is full. */
+#define SP_SINK_CAPACITY (SP_SINK_BUFFER + SP_SINK_TAIL + SP_SINK_MARGIN)
+
 struct sp_sink {
     int fd;       /* owned; -1: everything is accepted and dropped */
-    char *buffer; /* owned, SP_SINK_BUFFER bytes, starts at a line; NULL with fd -1 */
+    char *buffer; /* owned, SP_SINK_CAPACITY bytes, starts at a line; NULL with fd -1 */
     size_t used;
     uint64_t written; /* bytes in the file */
     uint64_t
@@ -45,6 +48,9 @@ static inline uint64_t sp_sink_size(const struct sp_sink *s)
 /* Whether a line of `size` bytes finds room with `keep` more left for later. After a failure
  * it answers no for a while without asking the system again. */
 bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep);
+
+/* From now on the disk may fill up at any moment: sets aside what the last lines need. */
+void sp_sink_guard(struct sp_sink *s);
 
 /* Accepts one whole line. False: it is not stored, and nothing of it is in the file. */
 bool sp_sink_append(struct sp_sink *s, const char *line, size_t size);

@@ -473,6 +473,11 @@ void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, const char *reason
         sp_losses_add(&w->losses, count, reason);
 }
 
+void sp_trace_guard(struct sp_trace_writer *w)
+{
+    sp_sink_guard(&w->sink);
+}
+
 void sp_trace_flush(struct sp_trace_writer *w, bool force)
 {
     SP_BUG_ON(w->state == STATE_EVENT || w->state == STATE_END);

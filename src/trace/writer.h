@@ -103,6 +103,9 @@ void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, const char *reason
  * between begin and end. */
 void sp_trace_flush(struct sp_trace_writer *w, bool force);
 
+/* The run may fill the disk from now on: room is set aside for what must not be lost. */
+void sp_trace_guard(struct sp_trace_writer *w);
+
 /* Events so far of a kind (a run counts as the events in it, those that were lost by the writer
  * count too); events lost so far; bytes stored so far. */
 uint64_t sp_trace_count(const struct sp_trace_writer *w, enum sp_kind kind);
