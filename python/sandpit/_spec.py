@@ -178,6 +178,8 @@ def _check_limits(limits: object, timeout: float | None) -> dict[str, str | floa
             raise ValueError(
                 f"limits[{name!r}] must be more than 0 and finite, not {value!r}"
             )
+        if isinstance(value, int) and value > _INT64_MAX:
+            raise ValueError(f"limits[{name!r}] must be below 2**63, not {value!r}")
         checked[name] = _no_nul("limits", value) if isinstance(value, str) else value
     if timeout is not None:
         if "wall" in checked:

@@ -46,6 +46,29 @@ static int place_of(const struct sp_policy_answer *a, const char *asked,
     return 0;
 }
 
+/* The guest's own links in procfs: whoever looks here is another process. */
+static const char *own_link(const struct sp_policy_answer *a, const char *path,
+                            const char **ret_rest)
+{
+    const struct {
+        const char *link;
+        const char *leads;
+    } known[] = {{"/root", "/"}, {"/cwd", a->here->places.places.work}};
+    static const char *const folders[] = {"/proc/self", "/proc/thread-self"};
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < 2; j++) {
+            size_t n = strlen(folders[i]);
+            size_t m = n + strlen(known[j].link);
+            if (strncmp(path, folders[i], n) == 0 &&
+                strncmp(path + n, known[j].link, m - n) == 0 &&
+                (path[m] == '/' || path[m] == '\0')) {
+                *ret_rest = path + m;
+                return known[j].leads;
+            }
+        }
+    return NULL;
+}
+
 /* The path as the kernel would show the object: absolute, with every link followed. */
 static int ask_path(struct sp_policy_answer *a, struct sp_error *reterr)
 {
@@ -61,6 +84,16 @@ static int ask_path(struct sp_policy_answer *a, struct sp_error *reterr)
                      relative ? "/" : "", a->asked + skip);
     if (n < 0 || (size_t)n >= sizeof path)
         return sp_fail(reterr, SP_E_USAGE, "the path is too long");
+    const char *rest;
+    const char *leads = own_link(a, path, &rest);
+    if (leads != NULL) {
+        char there[PATH_MAX];
+        n = snprintf(there, sizeof there, "%s%s",
+                     strcmp(leads, "/") == 0 && rest[0] == '/' ? "" : leads, rest);
+        if (n < 0 || (size_t)n >= sizeof there)
+            return sp_fail(reterr, SP_E_USAGE, "the path is too long");
+        memcpy(path, there, (size_t)n + 1);
+    }
     if (strncmp(path, SP_TMP_HERE, strlen(SP_TMP_HERE)) == 0) {
         snprintf(a->target, sizeof a->target, "%s", path);
         sp_answer_note(
@@ -71,8 +104,9 @@ static int ask_path(struct sp_policy_answer *a, struct sp_error *reterr)
     }
     if (!p->canonical(p->context, path, a->target, sizeof a->target))
         snprintf(a->target, sizeof a->target, "%s", path);
-    if (strcmp(a->target, path) != 0 && !relative && skip == 0)
-        sp_answer_note(a, "%.150s leads to %.200s, which is judged", path, a->target);
+    if (strcmp(a->target, a->asked) != 0 && !relative && skip == 0)
+        sp_answer_note(a, "%.150s leads to %.200s, which is judged", a->asked,
+                       a->target);
     return 0;
 }
 
@@ -119,11 +153,15 @@ static int ask_endpoint(struct sp_policy_answer *a, struct sp_error *reterr)
         return code;
     }
     long port = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
-    if (colon == NULL || colon == asked || end == colon + 1 || *end != '\0' ||
-        port < 1 || port > 65535)
+    bool bracket =
+        colon != NULL && colon > asked && asked[0] == '[' && colon[-1] == ']';
+    bool sound = colon != NULL && colon != asked && end != colon + 1 && *end == '\0' &&
+                 port >= 1 && port <= 65535;
+    /* An IPv6 address without brackets has no end. */
+    if (!sound || (!bracket && memchr(asked, ':', (size_t)(colon - asked)) != NULL))
         return sp_fail(reterr, SP_E_USAGE,
-                       "connect needs HOST:PORT, as example.com:443, or unix:PATH");
-    bool bracket = asked[0] == '[' && colon[-1] == ']';
+                       "connect needs HOST:PORT, as example.com:443 or [::1]:443, or "
+                       "unix:PATH");
     snprintf(a->target, sizeof a->target, "%.*s", (int)(colon - asked) - 2 * bracket,
              asked + bracket);
     e->port = (uint16_t)port;

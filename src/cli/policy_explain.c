@@ -78,6 +78,13 @@ static void add_notes(struct sp_policy_answer *a)
             sp_answer_note(
                 a, "native code it comes with is judged as well (imports.native)");
     }
+    if (a->question.kind == SP_ASK_WRITE && a->verdict.action == SP_DENY &&
+        strncmp(a->target, SP_SHARED_MEMORY_FOLDER "/",
+                sizeof SP_SHARED_MEMORY_FOLDER) == 0 &&
+        sp_policy_memory(p, SP_LIST_WRITE, a->target).action == SP_ALLOW)
+        sp_answer_note(a,
+                       "a run may make shared memory there, files that are new, which "
+                       "are removed at its end");
     if (a->question.kind == SP_ASK_RUN &&
         sp_policy_setting(p, SP_SETTING_FORK) == SP_DENY)
         sp_answer_note(

@@ -49,7 +49,9 @@ static struct sp_launch_report *report_new(void)
     return report;
 }
 
-static const char killed_early[] = "the program was killed while it was started";
+static const char killed_early[] =
+    "the program was killed while it was started (a limit of memory or processor time "
+    "may be too low for it)";
 
 int sp_launch_failed(const struct sp_guest *guest, const struct sp_launch *launch,
                      struct sp_error *reterr)

@@ -44,7 +44,7 @@ static int build_arguments(const struct sp_interpreter *interpreter,
                            struct sp_command_line *command)
 {
     size_t n = 0;
-    command->argv = calloc(options_count + arguments_count + 5, sizeof *command->argv);
+    command->argv = calloc(options_count + arguments_count + 6, sizeof *command->argv);
     if (command->argv == NULL)
         return -1;
     command->argv[n++] = (char *)interpreter->name;
@@ -54,6 +54,9 @@ static int build_arguments(const struct sp_interpreter *interpreter,
         command->argv[n++] = (char *)"-m";
     if (kind == SP_PROGRAM_CODE)
         command->argv[n++] = (char *)"-c";
+    /* The interpreter would take the name for an option. */
+    if (kind == SP_PROGRAM_SCRIPT && value[0] == '-')
+        command->argv[n++] = (char *)"--";
     command->argv[n++] = kind == SP_PROGRAM_STDIN ? (char *)"-" : (char *)value;
     for (size_t i = 0; i < arguments_count; i++)
         command->argv[n++] = arguments[i];

@@ -249,10 +249,19 @@ static bool out_of_turn(struct sp_supervisor *s, struct sp_act_call *call)
     return call->n->data.nr != SP_CALL_NR || sp_act_arg(call, 0) != SP_CALL_HELLO;
 }
 
+/* What a loader and an interpreter have open at once. */
+#define FILES_TO_BEGIN 10u
+
 void sp_supervisor_fail_agent(struct sp_supervisor *s)
 {
     const char *path = s->is->launch->path;
-    if (s->withheld[0] != '\0')
+    uint64_t files = s->is->limits->limits.value[SP_LIMIT_OPEN_FILES];
+    if (files != 0 && files < FILES_TO_BEGIN)
+        (void)sp_fail(&s->failure, SP_E_HOST,
+                      "the interpreter '%.300s' did not begin: its limit of open files "
+                      "(%llu) is too low for it",
+                      path, (unsigned long long)files);
+    else if (s->withheld[0] != '\0')
         (void)sp_fail(
             &s->failure, SP_E_HOST,
             "the interpreter '%.300s' did not begin: the policy denies reading "

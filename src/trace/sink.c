@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,7 +12,9 @@
 #define RESERVE_FIRST (64u << 10)
 #define RESERVE_STEP  (1u << 20)
 #define RETRY_NS      50000000u
-#define NOT_KNOWN     UINT64_MAX
+/* A file system with so much left does not fill up before the run writes to it. */
+#define PLENTY    (64u << 20)
+#define NOT_KNOWN UINT64_MAX
 
 int sp_sink_init(struct sp_sink *s, int fd)
 {
@@ -92,13 +95,27 @@ bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep)
      * written in one piece at the end is spared. */
     if (!s->full && s->reserved == 0 && sp_sink_size(s) + size <= SP_SINK_BUFFER)
         return true;
-    return make_room(s, size, keep) || s->used + size + keep <= SP_SINK_CAPACITY;
+    if (make_room(s, size, keep))
+        return true;
+    /* Blocks that there are hold the last lines, and no more than they hold is taken in. */
+    bool blocks = s->reserved != 0 && s->reserved != NOT_KNOWN;
+    return !blocks && s->used + size + keep <= SP_SINK_CAPACITY;
 }
 
 void sp_sink_guard(struct sp_sink *s)
 {
     if (s->fd >= 0 && s->reserved == 0 && !s->full)
         (void)make_room(s, SP_SINK_BUFFER, SP_SINK_TAIL + SP_SINK_MARGIN);
+}
+
+bool sp_sink_begin(struct sp_sink *s)
+{
+    struct statvfs there;
+    if (s->fd < 0 || fstatvfs(s->fd, &there) != 0 || there.f_blocks == 0 ||
+        (uint64_t)there.f_bavail * there.f_frsize >= PLENTY)
+        return true;
+    sp_sink_guard(s);
+    return !s->full;
 }
 
 /* Writes lines at the end of the file. Returns how many bytes are in it for good: all, or up

@@ -49,6 +49,9 @@ static inline uint64_t sp_sink_size(const struct sp_sink *s)
  * it answers no for a while without asking the system again. */
 bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep);
 
+/* At the start, where the disk is nearly full: the same. False: it has no room for a trace. */
+bool sp_sink_begin(struct sp_sink *s);
+
 /* From now on the disk may fill up at any moment: sets aside what the last lines need. */
 void sp_sink_guard(struct sp_sink *s);
 

@@ -1,5 +1,6 @@
 #include "trace/writer.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,6 +75,12 @@ int sp_trace_writer_new(int fd, const struct sp_trace_options *options,
     if (sp_sink_init(&w->sink, fd) < 0) {
         free(w);
         return sp_fail(reterr, SP_E_TRACE, "no memory to write a trace");
+    }
+    if (!sp_sink_begin(&w->sink)) {
+        errno = w->sink.err;
+        w->sink.fd = -1; /* stays the caller's */
+        sp_trace_writer_free(w);
+        return sp_fail_errno(reterr, SP_E_TRACE, "there is no room for a trace");
     }
     *ret_writer = w;
     return 0;

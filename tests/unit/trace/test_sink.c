@@ -130,11 +130,79 @@ static void test_full_disk_without_setting_aside_leaves_whole_lines_and_fails(
     store_close(&s);
 }
 
+static uint64_t tell_violations(struct store *s, int count)
+{
+    for (int i = 0; i < count; i++) {
+        sp_trace_begin(s->w, SP_KIND_VIOLATION, SP_LAYER_KERNEL, 1000000, 1, 1);
+        sp_trace_string(s->w, "operation", "open");
+        sp_trace_end(s->w);
+    }
+    return sp_trace_count(s->w, SP_KIND_VIOLATION);
+}
+
+static unsigned violations_in(const struct store *s)
+{
+    char *text = store_text(s);
+    unsigned n = 0;
+    for (const char *at = text; (at = strstr(at, "\"kind\":\"violation\"")); at++)
+        n++;
+    free(text);
+    return n;
+}
+
+/* Filled before anything of the trace is on it, by whoever it may be. */
+static void test_full_disk_keeps_violations_until_there_is_room(void **state)
+{
+    (void)state;
+    for (int allocate = 0; allocate <= 1; allocate++) {
+        can_allocate = allocate;
+        disk_bytes = 0;
+        struct store s = store_open(NULL);
+        store_start(&s);
+        for (uint64_t n = 0; n < 5000; n++)
+            store_open_event(&s, n);
+        assert_int_equal(tell_violations(&s, 100), 100);
+        for (uint64_t n = 0; n < 5000; n++)
+            store_open_event(&s, 10000 + n);
+        assert_true(sp_trace_lost_count(s.w) > 0);
+        const uint64_t lost = sp_trace_lost_count(s.w);
+        disk_bytes = UINT64_MAX;
+        wait_for_retry();
+        assert_int_equal(store_finish(&s), 0);
+        assert_sound(&s, lost);
+        assert_int_equal(violations_in(&s), 100);
+        store_close(&s);
+    }
+}
+
+/* Filled for good, once the run may write. */
+static void test_guarded_trace_has_its_violations_on_a_full_disk(void **state)
+{
+    (void)state;
+    can_allocate = true;
+    disk_bytes = UINT64_MAX;
+    struct store s = store_open(NULL);
+    store_start(&s);
+    sp_trace_guard(s.w);
+    disk_bytes = 250000;
+    for (uint64_t n = 0; n < 10000; n++)
+        store_open_event(&s, n);
+    assert_int_equal(tell_violations(&s, 100), 100);
+    const uint64_t lost = sp_trace_lost_count(s.w);
+    assert_true(lost > 0);
+    assert_int_equal(store_finish(&s), 0);
+    assert_sound(&s, lost);
+    assert_int_equal(violations_in(&s), 100);
+    store_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_disk_leaves_room_that_was_set_aside_for_the_end),
         cmocka_unit_test(test_full_disk_that_empties_goes_on_with_losses_told),
+        cmocka_unit_test(test_full_disk_keeps_violations_until_there_is_room),
+        cmocka_unit_test(test_guarded_trace_has_its_violations_on_a_full_disk),
         cmocka_unit_test(
             test_full_disk_without_setting_aside_leaves_whole_lines_and_fails),
     };
