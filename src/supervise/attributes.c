@@ -208,7 +208,7 @@ struct sp_answer sp_attributes_decide(struct sp_act_call *call, const char *op,
         sp_path_open(call, path, sp_attributes_of_link(call) ? O_NOFOLLOW : 0);
     if (object < 0)
         return SP_REFUSE(-object);
-    if (!sp_fs_path_of(object, text))
+    if (!sp_fs_path_of(call->s, object, text))
         return SP_REFUSE(ENAMETOOLONG);
     if (sp_fs_refused(call, SP_LIST_WRITE, op, text, &answer))
         return answer;

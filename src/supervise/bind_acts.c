@@ -120,7 +120,7 @@ static struct sp_answer make_node(struct sp_act_call *call, const struct sp_addr
         return sp_network_deny(call, SP_ACT_CONNECT, "bind", a->text, a, NULL, EACCES);
     if (folder < 0 || fd < 0)
         return SP_REFUSE(folder < 0 ? -folder : -fd);
-    if (!sp_fs_path_in(folder, name, text))
+    if (!sp_fs_path_in(call->s, folder, name, text))
         return SP_REFUSE(ENAMETOOLONG);
     if (sp_fs_refused(call, SP_LIST_WRITE, "bind", text, &answer))
         return answer;

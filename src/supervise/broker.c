@@ -227,7 +227,8 @@ static bool object_refused(struct sp_act_call *call, int object, int flags,
     bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
     bool unnamed = (flags & O_TMPFILE) == O_TMPFILE;
-    if (!(unnamed ? sp_fs_path_in(object, "#", path) : sp_fs_path_of(object, path))) {
+    if (!(unnamed ? sp_fs_path_in(call->s, object, "#", path)
+                  : sp_fs_path_of(call->s, object, path))) {
         *ret_answer = SP_REFUSE(ENAMETOOLONG);
         return true;
     }
@@ -326,7 +327,7 @@ static struct sp_answer create(struct sp_act_call *call, const struct sp_path *p
     struct sp_answer answer;
     sp_auto_fd folder = sp_path_open_folder(call, path, name);
     for (int i = 0; i < LINKS_MAX && folder >= 0; i++) {
-        if (!sp_fs_path_in(folder, name, target))
+        if (!sp_fs_path_in(call->s, folder, name, target))
             return SP_REFUSE(ENAMETOOLONG);
         if (sp_fs_refused(call, SP_LIST_WRITE, "create", target, &answer))
             return answer;
@@ -394,7 +395,7 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
         return SP_REFUSE(S_ISDIR(st.st_mode) ? EISDIR : EINVAL);
     if (sp_broker_speaks_to_kernel(object))
         return sp_fs_deny(call, "truncate", path->text, EACCES);
-    if (!sp_fs_path_of(object, text))
+    if (!sp_fs_path_of(call->s, object, text))
         return SP_REFUSE(ENAMETOOLONG);
     if (sp_fs_refused(call, SP_LIST_WRITE, "truncate", text, &answer))
         return answer;

@@ -223,9 +223,9 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
         return sp_fs_unseen(call->s);
     if (result != 0)
         return SP_REFUSE(-result);
-    bool known =
-        sp_fs_path_in(ends.folder[0], ends.name[0], path) &&
-        (change->to == NULL || sp_fs_path_in(ends.folder[1], ends.name[1], to));
+    bool known = sp_fs_path_in(call->s, ends.folder[0], ends.name[0], path) &&
+                 (change->to == NULL ||
+                  sp_fs_path_in(call->s, ends.folder[1], ends.name[1], to));
     modes_of(&ends, mode);
     if (!known)
         answer = SP_REFUSE(ENAMETOOLONG);
@@ -292,7 +292,8 @@ static struct sp_answer link_object(struct sp_act_call *call,
     sp_auto_fd folder = object >= 0 ? sp_path_open_folder(call, change->to, name) : -1;
     if (object < 0 || folder < 0)
         return SP_REFUSE(object < 0 ? -object : -folder);
-    if (!sp_fs_path_of(object, from) || !sp_fs_path_in(folder, name, to))
+    if (!sp_fs_path_of(call->s, object, from) ||
+        !sp_fs_path_in(call->s, folder, name, to))
         return SP_REFUSE(ENAMETOOLONG);
     const unsigned mode[2] = {0, 0}; /* a folder is not linked */
     if (refuses(call, change, from, to, mode, &answer))

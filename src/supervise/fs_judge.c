@@ -94,21 +94,28 @@ static bool memory_may(const struct sp_act_call *call, enum sp_list list,
            sp_policy_memory(call->s->policy, list, path).action == SP_ALLOW;
 }
 
-bool sp_fs_path_of(int fd, char to[PATH_MAX])
+static bool path_unknown(const struct sp_supervisor *s, char to[PATH_MAX])
+{
+    snprintf(to, PATH_MAX, "/");
+    return s->observed != NULL || !(s->is->reads_judged || s->is->writes_judged);
+}
+
+bool sp_fs_path_of(const struct sp_supervisor *s, int fd, char to[PATH_MAX])
 {
     char name[40];
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
-    return sp_guest_link_path(name, to);
+    return sp_guest_link_path(name, to) || path_unknown(s, to);
 }
 
-bool sp_fs_path_in(int folder, const char *name, char to[PATH_MAX])
+bool sp_fs_path_in(const struct sp_supervisor *s, int folder, const char *name,
+                   char to[PATH_MAX])
 {
     size_t length = strcspn(name, "/");
-    if (!sp_fs_path_of(folder, to))
+    if (!sp_fs_path_of(s, folder, to))
         return false;
     size_t size = strlen(to);
     if (size + length + 2 > PATH_MAX)
-        return false;
+        return path_unknown(s, to);
     if (size > 1)
         to[size++] = '/';
     memcpy(to + size, name, length);

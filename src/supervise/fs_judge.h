@@ -17,9 +17,12 @@ struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
 bool sp_fs_own(const struct sp_supervisor *s, const char *path);
 
 /* How the kernel names an object that is open, and a name in a folder that is. false: it has no path,
- * or one that is too long to be known, and cannot be judged. */
-bool sp_fs_path_of(int fd, char to[PATH_MAX]) SP_MUST_CHECK;
-bool sp_fs_path_in(int folder, const char *name, char to[PATH_MAX]) SP_MUST_CHECK;
+ * or one that is too long to be known, and the policy in force would have to judge it; where none
+ * does, it is called "/". */
+bool sp_fs_path_of(const struct sp_supervisor *s, int fd,
+                   char to[PATH_MAX]) SP_MUST_CHECK;
+bool sp_fs_path_in(const struct sp_supervisor *s, int folder, const char *name,
+                   char to[PATH_MAX]) SP_MUST_CHECK;
 
 /* Asks the policy, and what holds under every one: sandpit's own files are not changed. true: it is
  * refused, that is recorded, and *ret_answer is the answer. */

@@ -200,6 +200,7 @@ def test_stdin_pipe_is_written_by_the_caller(fake):
         ({"limits": {"cpu": 0}}, ValueError, "limits"),
         ({"limits": {"cpu": float("nan")}}, ValueError, "limits"),
         ({"limits": {"cpu": "1\0"}}, ValueError, "limits"),
+        ({"limits": {"memory": 10**30}}, ValueError, "limits"),
         ({"limits": {"wall": 1}, "timeout": 1}, ValueError, "timeout"),
         ({"calls": "some"}, ValueError, "off, first, folded, all"),
         ({"trace": True}, TypeError, "trace"),

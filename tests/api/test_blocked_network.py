@@ -135,6 +135,23 @@ NATIVE = [
         "sys.exit(libc.sendto(fd, b'x', 1, 0, where, 16) != 1)\n",
         "send",
     ),
+    *(
+        Try(
+            f"ctypes_{call}",
+            SOCKADDR + "fd = libc.socket(2, 2, 0)\n"
+            "class Part(ctypes.Structure):\n"
+            "    _fields_ = [('at', ctypes.c_char_p), ('size', ctypes.c_size_t)]\n"
+            "class Message(ctypes.Structure):\n"
+            "    _fields_ = [('name', ctypes.c_char_p), ('name_size', ctypes.c_uint),\n"
+            "                ('parts', ctypes.POINTER(Part)), ('count', ctypes.c_size_t),\n"
+            "                ('control', ctypes.c_void_p), ('size', ctypes.c_size_t),\n"
+            "                ('flags', ctypes.c_int), ('sent', ctypes.c_uint)]\n"
+            "one = Message(where, 16, ctypes.pointer(Part(b'x', 1)), 1)\n"
+            f"sys.exit(libc.{call}(fd, ctypes.byref(one), {flags}) != 1)\n",
+            "send",
+        )
+        for call, flags in (("sendmsg", "0"), ("sendmmsg", "1, 0"))
+    ),
     Try(
         "bash",
         "import subprocess, sys\n"

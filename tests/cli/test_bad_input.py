@@ -34,6 +34,7 @@ def script(tmp_path):
         ([], 125, "nothing to run"),
         (["-m"], 125, "-m needs a value"),
         (["-c"], 125, "-c needs a value"),
+        (["--memory", "1", "hello.py"], 125, "memory"),
     ],
 )
 def test_what_cannot_run_is_one_clear_line(
@@ -44,6 +45,27 @@ def test_what_cannot_run_is_one_clear_line(
     assert one_line(done.stderr)
     assert says in done.stderr
     assert list(tmp_path.iterdir()) == [script]
+
+
+def test_what_keeps_an_interpreter_from_beginning_is_named(sandpit, script, tmp_path):
+    assert sandpit("run", "--no-trace", "--open-files", "64", script).returncode == 0
+    done = sandpit("run", "--no-trace", "--open-files", "3", script)
+    assert done.returncode == 125
+    assert "limit of open files (3)" in done.stderr.splitlines()[-1]
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[fs]\ndeny_read = ["**/libc.so*"]\n')
+    done = sandpit("run", "--no-trace", "--policy", policy, script)
+    assert done.returncode == 125
+    last = done.stderr.splitlines()[-1]
+    assert "the policy denies reading" in last
+    assert "libc.so" in last
+
+
+def test_script_may_be_called_like_an_option(sandpit, tmp_path):
+    for name in ("-dash.py", "--json"):
+        (tmp_path / name).write_text("import sys\nprint(sys.argv)\n")
+        done = sandpit("run", "--no-trace", "--", name, "-x")
+        assert (done.returncode, done.stdout) == (0, f"['{name}', '-x']\n"), done.stderr
 
 
 def test_result_that_cannot_be_printed_says_why(sandpit, script):

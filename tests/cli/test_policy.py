@@ -381,6 +381,14 @@ def test_explain_follows_links_as_the_kernel_does(sandpit, tmp_path):
     assert any("leads to" in note for note in told["notes"])
 
 
+def test_explain_follows_the_guests_own_links(sandpit, tmp_path):
+    root = ask(sandpit, "read", "/proc/self/root/etc/shadow", status=1)
+    assert root["target"] == os.path.realpath("/etc/shadow")
+    here = ask(sandpit, "write", "/proc/thread-self/cwd/x", status=0)
+    assert here["target"] == f"{os.path.realpath(tmp_path)}/x"
+    assert any("leads to" in note for note in here["notes"])
+
+
 def test_explain_speaks_of_the_private_folder(sandpit):
     told = ask(sandpit, "write", "{tmp}/x", status=0)
     assert any("private folder" in note for note in told["notes"])
@@ -484,6 +492,8 @@ def test_explain_and_a_run_agree_on_programs_that_are_read(
         (["fork", "x"], "nothing more"),
         (["connect", "x"], "HOST:PORT"),
         (["connect", "x:0"], "HOST:PORT"),
+        (["connect", "::1"], "[::1]:443"),
+        (["connect", "::1:80"], "[::1]:443"),
         (["run", "no-such-program"], "no program"),
         (["limit", "memroy"], "did you mean memory"),
         (["read", "{script}/x"], "--script"),

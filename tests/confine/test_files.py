@@ -139,3 +139,29 @@ def test_root_cannot_write_to_the_kernel_or_to_disks(sandpit, tmp_path):
     assert (done.stdout, done.stderr) == ("", "")
     refused = {one["path"] for one in sandpit.events("tamper")}
     assert "/proc/sys/kernel/core_pattern" in refused
+
+
+DEEP = """
+import os
+depth = 0
+try:
+    for depth in range(200):
+        os.mkdir("d" * 40)
+        os.chdir("d" * 40)
+except OSError as error:
+    print(error.errno)
+for act in (lambda: os.mkdir("x"), lambda: os.symlink("y", "z"), lambda: open("f", "w")):
+    try:
+        act()
+    except OSError as error:
+        print(error.errno)
+"""
+
+
+@pytest.mark.requires("landlock")
+def test_folder_too_deep_to_be_judged_is_refused_as_such(sandpit, tmp_path):
+    assert sandpit.plain(DEEP).stdout == ""
+    (tmp_path / ("d" * 40)).rename(tmp_path / "plain")
+    done = sandpit.run(DEEP, options=("--policy", "default"))
+    assert set(done.stdout.split()) == {"36"}, done.stdout
+    assert not sandpit.events("violation")

@@ -116,6 +116,24 @@ def test_packages_of_the_user_are_found(own, sandpit, options, base, tmp_path):
 
 # ---- what is left of it -----------------------------------------------------------------
 
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_nothing_is_left_of_a_run_that_is_ended_while_it_begins(sandpit, base, number):
+    options = ("--policy", "default", "--no-trace")
+    words = [one for one in sandpit.argv("import time\ntime.sleep(5)\n") if one != "-o"]
+    words.remove(str(sandpit.trace))
+    words[2:2] = options
+    for delay in range(40):
+        run = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        time.sleep(delay / 4000)
+        run.send_signal(number)
+        assert run.wait(20) != 0
+    assert os.listdir(base) == []
+
+
 SHUT = r"""
 import os, socket, sys, tempfile
 t = tempfile.gettempdir()
