@@ -78,18 +78,17 @@ BUILD = (
     Need("Python's headers", _python_package("dev"), _python_headers),
     Need("Python's venv module", _python_package("venv"), _venv_module),
 )
+STRACE = Need("strace", "strace", _program("strace"))
 TEST = (
     Need("cmocka", "libcmocka-dev", _library("cmocka")),
     Need("libseccomp", "libseccomp-dev", _library("libseccomp")),
+    STRACE,
 )
 KERNELS = (
     Need("QEMU", "qemu-system-x86", _program("qemu-system-x86_64")),
     Need("mke2fs", "e2fsprogs", lambda: Path("/sbin/mke2fs").exists()),
 )
-BENCH = (
-    Need("bubblewrap", "bubblewrap", _program("bwrap")),
-    Need("strace", "strace", _program("strace")),
-)
+BENCH = (Need("bubblewrap", "bubblewrap", _program("bwrap")), STRACE)
 CHECK = (Need("clang-tidy", "clang-tidy", _program("clang-tidy")),)
 
 
