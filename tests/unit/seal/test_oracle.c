@@ -65,8 +65,11 @@ static bool give(scmp_filter_ctx ctx, size_t index,
     const struct sp_call_rule *row = &sp_call_rules[index];
     int nr = reading_is_aarch64(SP_ARCH_NATIVE) ? row->nr_aarch64 : row->nr_x86_64;
     unsigned argument = 0;
-    uint32_t bits = bits_of(row->guard, &argument);
-    if (nr < 0 || (row->guard != SP_GUARD_ALWAYS && bits == 0) ||
+    bool sends = row->guard == SP_GUARD_SENDMSG || row->guard == SP_GUARD_SENDMMSG;
+    bool always = row->guard == SP_GUARD_ALWAYS ||
+                  (sends && features->network_denied && features->listener);
+    uint32_t bits = always ? 0 : bits_of(row->guard, &argument);
+    if (nr < 0 || (!always && bits == 0) ||
         seccomp_syscall_resolve_name(sp_call_name(index)) != nr)
         return false;
     struct sp_call_treatment treatment =
