@@ -18,7 +18,9 @@ _Source: TypeAlias = str | bytes | PathLike[str] | PathLike[bytes] | int
 
 # module.c
 
-def verify(source: _Source, /) -> tuple[int, int, int, str]: ...
+def verify(
+    source: _Source, key: str | PathLike[str] | None = None, /
+) -> tuple[int, int, int, str, str, str | None]: ...
 
 # trace_type.c
 

@@ -256,6 +256,7 @@ def start(
     limits: Mapping[str, str | float] | None = None,
     calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
+    sign: StrPath | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
@@ -299,6 +300,7 @@ def start(
         limits=limits,
         calls=calls,
         trace=trace,
+        sign=sign,
         python=python,
         env=env,
         cwd=cwd,
@@ -335,6 +337,7 @@ def run(
     limits: Mapping[str, str | float] | None = None,
     calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
+    sign: StrPath | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
@@ -376,6 +379,8 @@ def run(
         is what the policy says, else `folded`.
     trace : where to write the trace; None keeps it in a private folder that goes with
         the result, False writes none.
+    sign : file of the private key to sign the trace with, which the program can neither
+        read nor change; `sandpit keygen` makes one.
     python : the interpreter; None is the one that runs this.
     allow_degraded : abilities that this machine may lack, as `HostError.missing` names
         them; the run then goes on without what they protect.
@@ -421,6 +426,7 @@ def run(
         limits=limits,
         calls=calls,
         trace=trace,
+        sign=sign,
         python=python,
         allow_degraded=allow_degraded,
         capture=capture,
@@ -444,6 +450,7 @@ def start_string(
     limits: Mapping[str, str | float] | None = None,
     calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
+    sign: StrPath | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
@@ -472,6 +479,7 @@ def start_string(
         limits=limits,
         calls=calls,
         trace=trace,
+        sign=sign,
         python=python,
         env=env,
         cwd=cwd,
@@ -501,6 +509,7 @@ def run_string(
     limits: Mapping[str, str | float] | None = None,
     calls: Calls | None = None,
     trace: StrPath | Literal[False] | None = None,
+    sign: StrPath | None = None,
     python: StrPath | None = None,
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
@@ -548,6 +557,7 @@ def run_string(
         limits=limits,
         calls=calls,
         trace=trace,
+        sign=sign,
         python=python,
         allow_degraded=allow_degraded,
         capture=capture,

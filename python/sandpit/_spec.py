@@ -41,6 +41,7 @@ class Options:
     calls: str | None
     trace: str | None
     keep_trace: bool
+    sign: str | None
     python: str | None
     env: dict[str, str] | None
     cwd: str | None
@@ -60,6 +61,7 @@ def check_options(
     limits: Mapping[str, str | float] | None,
     calls: str | None,
     trace: StrPath | bool | None,
+    sign: StrPath | None,
     python: StrPath | None,
     env: Mapping[str, str] | None,
     cwd: StrPath | None,
@@ -72,6 +74,8 @@ def check_options(
         raise TypeError("trace must be a path, None or False, not True")
     if calls is not None and calls not in _CALLS:
         raise ValueError(f"calls must be one of {', '.join(_CALLS)}, not {calls!r}")
+    if trace is False and sign is not None:
+        raise ValueError("sign signs the trace that trace=False leaves out")
     for name, flag in (("capture", capture), ("observe", observe)):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be a bool, not {_kind(flag)}")
@@ -85,6 +89,7 @@ def check_options(
         calls=calls,
         trace=os.path.abspath(check_path("trace", trace)) if trace else None,
         keep_trace=trace is not False,
+        sign=None if sign is None else os.path.abspath(check_path("sign", sign)),
         python=_check_python(python),
         env=_check_env(env),
         cwd=None if cwd is None else os.path.abspath(check_path("cwd", cwd)),
@@ -109,6 +114,7 @@ def build_spec(
         "limits": dict(options.limits),
         "calls": options.calls,
         "trace": None if trace is None else _wire(trace),
+        "sign": None if options.sign is None else _wire(options.sign),
         "python": None if options.python is None else _wire(options.python),
         "env": _wire_env(options.env),
         "cwd": None if cwd is None else _wire(cwd),

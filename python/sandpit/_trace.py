@@ -21,16 +21,23 @@ class Verification(NamedTuple):
 
     Attributes
     ----------
-    code : 0 sound and complete, 1 altered, 2 unreadable, 3 sound up to its last
-        checkpoint but without an end (the run was cut short).
+    code : 0 sound and complete, 1 altered (or not signed by the key that was asked
+        for), 2 unreadable, 3 sound up to its last checkpoint but without an end (the
+        run was cut short).
     line, byte : where it stops being sound; for code 0, how much there is.
     message : the same in words.
+    signature : `none`; `valid`; `wrong`; `missing`, of a trace that was to be signed and
+        was cut.
+    signer : fingerprint of the key that the trace names as its signer's, else None. Who
+        has that key, the trace cannot say.
     """
 
     code: int
     line: int
     byte: int
     message: str
+    signature: str = "none"
+    signer: str | None = None
 
 
 class Trace(Events):
@@ -79,9 +86,24 @@ class Trace(Events):
             self._violations = _merge(self.of_kind("violation"))
         return [dict(event) for event in self._violations]
 
-    def verify(self) -> Verification:
-        """Check that the trace is what the supervisor wrote, from start to end."""
-        return Verification(*_native.verify(self._native.fileno()))
+    def verify(self, *, key: str | os.PathLike[str] | None = None) -> Verification:
+        """Check that the trace is what the supervisor wrote, from start to end.
+
+        Parameters
+        ----------
+        key : file of the public key that must have signed it; None asks for no
+            signature, but checks the one that is there.
+
+        Returns
+        -------
+        Verification : `code` is 0 only if all is in order, the key included.
+
+        Raises
+        ------
+        UsageError : the key cannot be read, or is none.
+        """
+        checked = _native.verify(self._native.fileno(), key)
+        return Verification(*checked)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Copy the trace to a place of its own, replacing what is there.

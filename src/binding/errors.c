@@ -9,6 +9,18 @@ static PyObject *message_of(PyObject *name, const struct sp_fault *fault)
                                 (unsigned long long)fault->byte, fault->message);
 }
 
+PyObject *sp_raise_error(const struct sp_error *error)
+{
+    PyObject *module = PyImport_ImportModule("sandpit._errors");
+    PyObject *class =
+        module == NULL ? NULL : PyObject_GetAttrString(module, "UsageError");
+    if (class != NULL)
+        PyErr_SetString(class, error->message);
+    Py_XDECREF(class);
+    Py_XDECREF(module);
+    return NULL;
+}
+
 PyObject *sp_raise_fault(PyObject *name, const struct sp_fault *fault)
 {
     PyObject *module = PyImport_ImportModule("sandpit._errors");

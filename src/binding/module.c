@@ -1,16 +1,39 @@
 /* The extension module `sandpit._native`: reading and verifying traces. */
 #include <Python.h>
 
+#include <stdbool.h>
 #include <unistd.h>
 
+#include "binding/errors.h"
 #include "binding/source.h"
 #include "binding/trace_type.h"
+#include "trace/key_file.h"
 #include "trace/verify.h"
 
-static PyObject *verify(PyObject *module, PyObject *source)
+/* A key's file by its path. false: an exception. */
+static bool read_key(PyObject *source, struct sp_public_key *ret_key)
+{
+    PyObject *bytes;
+    struct sp_error error;
+    if (!PyUnicode_FSConverter(source, &bytes))
+        return false;
+    const int code = sp_key_file_public(PyBytes_AsString(bytes), ret_key, &error);
+    Py_DECREF(bytes);
+    if (code != 0)
+        sp_raise_error(&error);
+    return code == 0;
+}
+
+static PyObject *verify(PyObject *module, PyObject *args)
 {
     (void)module;
+    PyObject *source;
+    PyObject *key_source = Py_None;
     PyObject *name;
+    struct sp_public_key key;
+    if (!PyArg_ParseTuple(args, "O|O:verify", &source, &key_source) ||
+        (key_source != Py_None && !read_key(key_source, &key)))
+        return NULL;
     const int fd = sp_source_open(source, &name);
     if (fd < 0)
         return NULL;
@@ -19,21 +42,28 @@ static PyObject *verify(PyObject *module, PyObject *source)
         /* A duplicate shares its position with the caller's descriptor: put it back. */
         const off_t position = lseek(fd, 0, SEEK_CUR);
     lseek(fd, 0, SEEK_SET);
-    sp_verify_fd(fd, &result);
+    sp_verify_fd(fd, key_source != Py_None ? &key : NULL, &result);
     lseek(fd, position, SEEK_SET);
     close(fd);
     Py_END_ALLOW_THREADS Py_DECREF(name);
-    return Py_BuildValue("(iKKs)", (int)result.code,
+    char signer[SP_FINGERPRINT_TEXT + 1];
+    sp_key_fingerprint(&result.signer, signer);
+    return Py_BuildValue("(iKKssz)", (int)result.code,
                          (unsigned long long)result.fault.line,
-                         (unsigned long long)result.fault.byte, result.fault.message);
+                         (unsigned long long)result.fault.byte, result.fault.message,
+                         sp_signed_word(result.signature),
+                         result.signature == SP_SIGNED_NOT ? NULL : signer);
 }
 
 static PyMethodDef methods[] = {
-    {"verify", verify, METH_O,
-     "verify($module, source, /)\n--\n\n"
-     "Check the trace at a path or open descriptor: (code, line, byte, message), where "
-     "code is\n"
-     "0 sound and complete, 1 altered, 2 unreadable, 3 without an end."},
+    {"verify", verify, METH_VARARGS,
+     "verify($module, source, key=None, /)\n--\n\n"
+     "Check the trace at a path or open descriptor: (code, line, byte, message, "
+     "signature,\n"
+     "signer), where code is 0 sound and complete, 1 altered, 2 unreadable, 3 without "
+     "an "
+     "end.\n"
+     "`key` is the path of the public key that must have signed it."},
     {NULL, NULL, 0, NULL},
 };
 

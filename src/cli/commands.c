@@ -123,6 +123,11 @@ static const struct sp_option run_options[] = {
      .argument = "FD",
      .offset = RUN(events),
      .help = "write events to this open descriptor while it runs"},
+    {.name = "sign",
+     .type = SP_OPTION_FILE,
+     .argument = "KEYFILE",
+     .offset = RUN(sign),
+     .help = "sign the trace with this private key (see keygen)"},
     {.name = "calls",
      .type = SP_OPTION_WORD,
      .argument = "LEVEL",
@@ -307,6 +312,19 @@ const struct sp_command sp_commands[] = {
      .usage_status = SP_EXIT_BAD_INPUT,
      .options_anywhere = true,
      .main = sp_cli_doctor},
+    {.name = "keygen",
+     .summary = "make a pair of keys for signing traces",
+     .usage = "PREFIX",
+     .description =
+         "Writes the private key to PREFIX.key, for you alone to read, and the public "
+         "one to\nPREFIX.pub. Neither replaces a file. Exit code: 0, or 2 when they "
+         "cannot be written.",
+     .example = "sandpit keygen team\n"
+                "sandpit run --sign team.key script.py\n"
+                "sandpit verify --key team.pub script.sptrace",
+     .usage_status = SP_EXIT_BAD_INPUT,
+     .options_anywhere = true,
+     .main = sp_cli_keygen},
     {.name = "gc",
      .summary = "remove what a crash of the machine left of runs",
      .usage = "[options] [FOLDER...]",

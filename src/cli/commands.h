@@ -42,6 +42,7 @@ struct sp_run_options {
     const char *trace_path;  /* -o; NULL: named after the program */
     bool no_trace;
     uint64_t events;                /* a descriptor; UINT64_MAX: none */
+    const char *sign;               /* file of the key that signs it */
     int calls;                      /* enum sp_calls_level */
     const char *python;             /* NULL: find one */
     struct sp_texts python_options; /* for the interpreter itself, before the program */
@@ -81,7 +82,8 @@ int sp_cli_run(const void *values, int argc, char **argv); /* run.c */
 int sp_cli_run_spec(const void *values, int argc,
                     char **argv); /* run_spec.c: argv[0] is FD */
 int sp_cli_doctor(const void *values, int argc, char **argv);
-int sp_cli_gc(const void *values, int argc, char **argv); /* argv: folders */
+int sp_cli_keygen(const void *values, int argc, char **argv); /* argv: PREFIX */
+int sp_cli_gc(const void *values, int argc, char **argv);     /* argv: folders */
 int sp_cli_completion(const void *values, int argc, char **argv);
 int sp_cli_manual(const void *values, int argc, char **argv);
 int sp_cli_help(const void *values, int argc, char **argv);

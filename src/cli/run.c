@@ -121,6 +121,10 @@ static int check(const struct sp_run_options *options, struct sp_error *reterr)
     if (options->events != UINT64_MAX && options->events > INT_MAX)
         return sp_fail(reterr, SP_E_USAGE, "--events %llu: no such descriptor is open",
                        (unsigned long long)options->events);
+    if (options->no_trace && options->sign != NULL)
+        return sp_fail(reterr, SP_E_USAGE,
+                       "--sign signs the trace that --no-trace leaves out: give one of "
+                       "them");
     return 0;
 }
 
@@ -169,6 +173,7 @@ int sp_cli_run(const void *values, int argc, char **argv)
         .limits = options->limits,
         .calls_given = options->calls >= 0,
         .calls = (enum sp_calls_level)options->calls,
+        .sign = options->sign,
         .python = options->python,
         .environment = environ,
         .accepted = accepted(options),

@@ -222,6 +222,8 @@ static int take_request(const json_t *spec, struct sp_run_request *rq,
     if (code == 0)
         code = optional_text(spec, "trace", &rq->trace, reterr);
     if (code == 0)
+        code = optional_text(spec, "sign", &rq->sign, reterr);
+    if (code == 0)
         code = optional_text(spec, "python", &rq->python, reterr);
     if (code == 0)
         code = optional_text(spec, "cwd", &rq->folder, reterr);

@@ -43,8 +43,10 @@ const struct sp_command sp_commands[] = {
          "told); 2 not readable as a trace; 3 sound up to its last checkpoint but "
          "without\n"
          "an end, as a run that was cut short leaves it. Of several, the worst: 1, 2, "
-         "3.",
-     .example = "sandpit verify script.sptrace",
+         "3.\n"
+         "With --key, what that key has not signed from start to end is 1, too.",
+     .example = "sandpit verify script.sptrace\n"
+                "sandpit verify --key team.pub script.sptrace",
      .options = sp_verify_table,
      .values_size = sizeof(struct sp_verify_options),
      .usage_status = SP_EXIT_BAD_INPUT,

@@ -19,6 +19,8 @@ struct sp_show_options {
 };
 
 struct sp_verify_options {
+    const char
+        *key; /* file of the public key that must have signed; NULL: any, or none */
     bool json;
     bool quiet;
 };

@@ -89,6 +89,11 @@ const struct sp_option sp_export_table[] = {
 };
 
 const struct sp_option sp_verify_table[] = {
+    {.name = "key",
+     .type = SP_OPTION_FILE,
+     .argument = "PUBFILE",
+     .offset = VERIFY(key),
+     .help = "require a signature by this key (see keygen)"},
     {.name = "json",
      .type = SP_OPTION_FLAG,
      .offset = VERIFY(json),

@@ -134,7 +134,7 @@ static int show_summary(const struct sp_show_options *options, const char *path,
     while ((got = sp_reader_next(reader, &event, &fault)) > 0)
         sp_summary_add(&summary, &event);
     if (!from_stdin)
-        sp_verify_path(path, &verify);
+        sp_verify_path(path, NULL, &verify);
     sp_screen_init(&screen, sp_color_wanted(options->color, STDOUT_FILENO), width);
     sp_show_summary(&screen, path, &summary, from_stdin ? NULL : &verify);
     sp_screen_release(&screen);

@@ -367,6 +367,11 @@ static void put_soundness(struct sp_screen *s, const struct sp_summary *m,
                          v == NULL                    ? "not verified"
                          : v->code == SP_VERIFY_SOUND ? "verified: sound and complete"
                                                       : v->fault.message);
+        if (v != NULL && v->signature == SP_SIGNED_BY) {
+            char fingerprint[SP_FINGERPRINT_TEXT + 1];
+            sp_key_fingerprint(&v->signer, fingerprint);
+            sp_screen_format(s, ", signed by the key %s", fingerprint);
+        }
     }
     sp_screen_end(s);
 }

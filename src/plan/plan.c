@@ -116,7 +116,7 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
         .signals_scoped = sp_landlock_scoped(&plan->landlock),
         .devices_scoped = true, /* no policy has rules about devices */
         .reads_notified =
-            plan->reads_judged ||
+            plan->reads_judged || plan->hidden != NULL ||
             sp_policy_setting(plan->policy, SP_SETTING_FILES) == SP_FILES_ALL,
         .attributes_judged = plan->writes_judged &&
                              (plan->listener || !sp_policy_observes(plan->policy)),
@@ -135,6 +135,25 @@ static int plan_filter(struct sp_plan *plan, struct sp_error *reterr)
     return sp_filter_compile(&features, &plan->filter, reterr);
 }
 
+bool sp_plan_reads_bound(const struct sp_plan *plan)
+{
+    return plan->hidden != NULL ||
+           (plan->reads_judged && !sp_policy_observes(plan->policy));
+}
+
+static void plan_guest(struct sp_plan *plan)
+{
+    /* What is granted of the network is done by the supervisor, in its own domain. */
+    const struct sp_landlock_features landlock = {
+        .abi = plan->host.landlock_abi,
+        .network_denied = plan->reach != SP_REACH_OPEN,
+        .writes_guarded = true,
+        .reads_judged = sp_plan_reads_bound(plan),
+        .writes_judged = plan->writes_judged && !sp_policy_observes(plan->policy),
+        .programs_guarded = plan->programs.bounded};
+    sp_landlock_compile(&landlock, &plan->guest);
+}
+
 int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
                  enum sp_calls_level calls, unsigned accepted, struct sp_plan *ret_plan,
                  struct sp_error *reterr)
@@ -145,6 +164,7 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
     plan->reach = sp_policy_observes(policy) ? SP_REACH_OPEN : sp_policy_reach(policy);
     plan->calls = calls;
     plan->degraded = 0;
+    plan->hidden = NULL;
     plan->writable.count = plan->readable.count = 0;
     plan->reads_judged = sp_policy_restricts(policy, SP_LIST_READ);
     plan->writes_judged = sp_policy_restricts(policy, SP_LIST_WRITE);
@@ -159,19 +179,25 @@ int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
     if (code != 0)
         return code;
     plan->needs_agent = (accepted & bit(SP_ABILITY_AGENT)) == 0;
-    struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
-                                            .network_denied =
-                                                plan->reach == SP_REACH_CLOSED};
+    const struct sp_landlock_features landlock = {.abi = plan->host.landlock_abi,
+                                                  .network_denied =
+                                                      plan->reach == SP_REACH_CLOSED};
     sp_landlock_compile(&landlock, &plan->landlock);
-    /* What is granted of the network is done by the supervisor, in its own domain. */
-    landlock.network_denied = plan->reach != SP_REACH_OPEN;
-    landlock.writes_guarded = true;
-    bool enforced = !sp_policy_observes(policy);
-    landlock.reads_judged = plan->reads_judged && enforced;
-    landlock.writes_judged = plan->writes_judged && enforced;
     sp_programs_plan(policy, &plan->programs);
-    landlock.programs_guarded = plan->programs.bounded;
-    sp_landlock_compile(&landlock, &plan->guest);
+    plan_guest(plan);
+    return plan_filter(plan, reterr);
+}
+
+int sp_plan_hide(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+{
+    if (plan->host.landlock_abi < 1 && !plan->listener)
+        return sp_fail(
+            reterr, SP_E_HOST,
+            "without Landlock and without a listener, nothing would keep the "
+            "program from reading the key '%.200s'",
+            path);
+    plan->hidden = path;
+    plan_guest(plan);
     return plan_filter(plan, reterr);
 }
 

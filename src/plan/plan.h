@@ -55,6 +55,7 @@ struct sp_plan {
     bool writes_judged;            /* ... a change */
     char text[SP_PLAN_TEXT_BYTES]; /* the paths */
     size_t text_used;
+    const char *hidden; /* no guest reads it; NULL: there is none. See sp_plan_hide() */
     const char *const *own; /* while it is granted */
     size_t own_count;
     struct sp_filter filter;
@@ -69,6 +70,15 @@ struct sp_plan {
 int sp_plan_make(const struct sp_policy *policy, const struct sp_limits *limits,
                  enum sp_calls_level calls, unsigned accepted, struct sp_plan *ret_plan,
                  struct sp_error *reterr) SP_MUST_CHECK;
+
+/* Keeps a file from being read by the guest, whatever the policy says, and in observe mode too:
+ * `path`, canonical and borrowed, is not granted in its domain, and opens are notified. Before
+ * sp_plan_grant(), whose `own` must hold it as well. SP_E_HOST where nothing here can do that. */
+int sp_plan_hide(struct sp_plan *plan, const char *path, struct sp_error *reterr)
+    SP_MUST_CHECK;
+
+/* Whether the guest's domain is to restrict reading. */
+bool sp_plan_reads_bound(const struct sp_plan *plan);
 
 /* Adds the grants that depend on where the run is: what the policy allows as a whole. `own`:
  * sandpit's own files, which are in no folder that may be written unwatched. */

@@ -133,9 +133,27 @@ static bool settled(const struct sp_plan_paths *list, const char *path)
 
 bool sp_plan_kernel_reads(const struct sp_plan *plan, const char *path)
 {
-    bool bound = plan->reads_judged && plan->host.landlock_abi >= 1 &&
-                 !sp_policy_observes(plan->policy);
+    bool bound = sp_plan_reads_bound(plan) && plan->host.landlock_abi >= 1;
     return !bound || granted(&plan->readable, path);
+}
+
+/* Whether `path` is `file` or a folder above it. `file` NULL: there is none. */
+static bool holds(const char *path, const char *file)
+{
+    size_t n = strcmp(path, "/") == 0 ? 0 : strlen(path);
+    return file != NULL && strncmp(file, path, n) == 0 &&
+           (file[n] == '/' || file[n] == '\0');
+}
+
+/* What the policy says about all that lies there, and what holds under every one. */
+static enum sp_cover read_cover(const struct sp_plan *plan, const char *path)
+{
+    enum sp_cover cover = sp_policy_observes(plan->policy)
+                              ? SP_COVER_ALLOWED
+                              : sp_policy_cover(plan->policy, SP_LIST_READ, path);
+    if (cover != SP_COVER_ALLOWED || !holds(path, plan->hidden))
+        return cover;
+    return strcmp(path, plan->hidden) == 0 ? SP_COVER_DENIED : SP_COVER_MIXED;
 }
 
 /* Keeps the path, and grants rights below it; once for each path. A link grants nothing: what it
@@ -146,8 +164,9 @@ static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *p
     /* A right is granted on an object: what is made later has none. */
     struct stat st;
     size_t size = strlen(path) + 1;
-    if (settled(list, path) || size > sizeof plan->text - plan->text_used ||
-        lstat(path, &st) != 0 || S_ISLNK(st.st_mode))
+    if ((list == &plan->readable && holds(path, plan->hidden)) || settled(list, path) ||
+        size > sizeof plan->text - plan->text_used || lstat(path, &st) != 0 ||
+        S_ISLNK(st.st_mode))
         return 0;
     char *text = plan->text + plan->text_used;
     memcpy(text, path, size);
@@ -160,10 +179,8 @@ static int grant(struct sp_plan *plan, struct sp_plan_paths *list, const char *p
 
 static bool holds_own(const struct sp_plan *plan, const char *folder)
 {
-    size_t n = strlen(folder);
     for (size_t i = 0; i < plan->own_count; i++)
-        if (strncmp(plan->own[i], folder, n) == 0 &&
-            (plan->own[i][n] == '/' || plan->own[i][n] == '\0'))
+        if (holds(folder, plan->own[i]))
             return true;
     return false;
 }
@@ -187,7 +204,7 @@ static int grant_read(struct sp_plan *plan, const char *path, struct sp_error *r
 {
     /* A process's own folder there is another one for each: the broker finds it. */
     if (strncmp(path, "/proc/", 6) == 0 || settled(&plan->readable, path) ||
-        sp_policy_cover(plan->policy, SP_LIST_READ, path) != SP_COVER_ALLOWED)
+        read_cover(plan, path) != SP_COVER_ALLOWED)
         return 0;
     return grant(plan, &plan->readable, path, READ_RIGHTS, reterr);
 }
@@ -256,7 +273,7 @@ static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
             entry->d_type == DT_LNK || n <= 0 || (size_t)n >= sizeof path)
             continue;
         if (deeper && entry->d_type == DT_DIR && strcmp(path, "/proc") != 0 &&
-            sp_policy_cover(plan->policy, SP_LIST_READ, path) == SP_COVER_MIXED)
+            read_cover(plan, path) == SP_COVER_MIXED)
             code = grant_entries(plan, path, depth + 1, reterr);
         else
             code = grant_read(plan, path, reterr);
@@ -269,7 +286,7 @@ static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
 /* Of a folder of which some is denied. */
 static int grant_rest(struct sp_plan *plan, const char *path, struct sp_error *reterr)
 {
-    if (sp_policy_cover(plan->policy, SP_LIST_READ, path) != SP_COVER_MIXED)
+    if (read_cover(plan, path) != SP_COVER_MIXED)
         return 0;
     return grant_entries(plan, path, 1, reterr);
 }
@@ -328,6 +345,20 @@ static int grant_programs(struct sp_plan *plan, const struct sp_places *places,
     return code == 0 ? grant_rules(plan, SP_LIST_PROCESS, grant_program, reterr) : code;
 }
 
+/* What lies beside the hidden file, and beside each folder on the way to it. */
+static int grant_around_hidden(struct sp_plan *plan, struct sp_error *reterr)
+{
+    char folder[PATH_MAX];
+    int code = 0;
+    for (const char *at = plan->hidden; at != NULL && code == 0;
+         at = strchr(at + 1, '/')) {
+        size_t n = (size_t)(at - plan->hidden);
+        snprintf(folder, sizeof folder, "%.*s", n == 0 ? 1 : (int)n, plan->hidden);
+        code = grant_entries(plan, folder, ENTRIES_DEPTH, reterr);
+    }
+    return code;
+}
+
 /* Reading is granted on what the policy names; where it allows what it does not name, also on the
  * places that a run reads from most. */
 static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
@@ -343,16 +374,18 @@ static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
         code = grant_rules(plan, SP_LIST_WRITE, grant_read, reterr);
     if (code == 0)
         code = grant_rules(plan, SP_LIST_READ, grant_rest, reterr);
-    if (code != 0 || plan->policy->lists[SP_LIST_READ].allow_given != 0)
+    bool listed = plan->policy->lists[SP_LIST_READ].allow_given != 0;
+    if (code != 0 || (listed && !sp_policy_observes(plan->policy)))
         return code;
     /* The nearest first: there is room for so many. */
     code = grant_each(plan, own, reterr);
     if (code == 0)
         code = grant_each(plan, places->python_read, reterr);
-    if (code == 0 &&
-        sp_policy_cover(plan->policy, SP_LIST_READ, places->work) == SP_COVER_MIXED)
+    if (code == 0 && read_cover(plan, places->work) == SP_COVER_MIXED)
         code = grant_entries(plan, places->work, ENTRIES_DEPTH, reterr);
-    return code == 0 ? grant_entries(plan, "/", 1, reterr) : code;
+    if (code == 0)
+        code = grant_entries(plan, "/", 1, reterr);
+    return code == 0 ? grant_around_hidden(plan, reterr) : code;
 }
 
 /* An interpreter that may not be read does not start; better to say so before. */
@@ -385,7 +418,7 @@ int sp_plan_grant(struct sp_plan *plan, const struct sp_places *places,
         enforced && plan->reads_judged ? check_interpreter(plan, places, reterr) : 0;
     if (code == 0)
         code = grant_writes(plan, places, reterr);
-    if (code == 0 && plan->reads_judged && enforced)
+    if (code == 0 && sp_plan_reads_bound(plan))
         code = grant_reads(plan, places, reterr);
     else if (code == 0 && plan->reads_judged)
         code = grant(plan, &plan->readable, "/", READ_RIGHTS, reterr);

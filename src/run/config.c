@@ -33,7 +33,7 @@ int sp_config_build(const struct sp_plan *plan,
         .lookups = sp_policy_reach(plan->policy) != SP_REACH_OPEN,
         .trace = trace,
         .opens = plan->listener &&
-                 (plan->reads_judged ||
+                 (plan->reads_judged || plan->hidden != NULL ||
                   sp_policy_setting(plan->policy, SP_SETTING_FILES) == SP_FILES_ALL),
     };
     char stub[PATH_MAX + 32];

@@ -251,6 +251,10 @@ static int prepare_outside(struct sp_run *run, char agents[PATH_MAX],
         code = sp_interpreter_find(rq->python, &run->interpreter, reterr);
     if (code == 0)
         code = sp_agents_path(agents, PATH_MAX, reterr);
+    if (code == 0 && rq->sign != NULL && rq->trace == NULL)
+        code = sp_fail(reterr, SP_E_USAGE, "there is no trace to sign");
+    if (code == 0 && rq->sign != NULL)
+        code = sp_signer_open(rq->sign, &run->signer, reterr);
     if (code == 0 && rq->trace != NULL)
         code = sp_trace_file_open(rq->trace, &run->trace, reterr);
     return code == 0 ? enter_folder(run, reterr) : code;
@@ -280,7 +284,7 @@ static int build_environment(struct sp_run *run, struct sp_error *reterr)
 }
 
 /* The programs that supervise and read, the agents, and what is remembered of launchers: a guest that
- * changes them would run outside the next time. */
+ * changes them would run outside the next time. And the key that signs the trace. */
 static void find_own(struct sp_run *run, const char *agents)
 {
     char *text = run->own_text;
@@ -300,6 +304,8 @@ static void find_own(struct sp_run *run, const char *agents)
         run->own[run->own_count++] = text + 2 * PATH_MAX;
     if (sp_launcher_cache(text + 3 * PATH_MAX))
         run->own[run->own_count++] = text + 3 * PATH_MAX;
+    if (run->signer.page != NULL)
+        run->own[run->own_count++] = run->signer.path;
 }
 
 /* All else that needs no process yet; folders and control groups are made, which signals must not
@@ -315,6 +321,8 @@ static int prepare(struct sp_run *run, const char *agents, struct sp_error *rete
     if (code == 0)
         code = sp_plan_make(run->policy, &limits, calls_of(run), rq->accepted,
                             &run->plan, reterr);
+    if (code == 0 && run->signer.page != NULL)
+        code = sp_plan_hide(&run->plan, run->signer.path, reterr);
     if (code == 0)
         code = check_agent(run, agents, reterr);
     find_own(run, agents);
@@ -358,6 +366,7 @@ static void release(struct sp_run *run, bool ended)
 {
     sp_limit_plan_close(&run->plan.limits);
     sp_limit_plan_remove(&run->plan.limits);
+    sp_signer_wipe(&run->signer);
     sp_trace_file_release(&run->trace);
     sp_event_stream_close(&run->events);
     sp_command_release(&run->command);
@@ -403,7 +412,8 @@ static int open_writer(struct sp_run *run, struct sp_error *reterr)
                                              .checkpoint_bytes = 1u << 20,
                                              .checkpoint_interval_ns = 1000000000u,
                                              .on_line = on_line,
-                                             .context = run};
+                                             .context = run,
+                                             .key = sp_signer_key(&run->signer)};
     int fd = run->trace.fd >= 0 ? fcntl(run->trace.fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (run->trace.fd >= 0 && fd < 0)
         return sp_fail_errno(reterr, SP_E_HOST, "cannot open the trace");
@@ -465,7 +475,9 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
                      struct sp_error *reterr)
 {
     int ruleset = -1;
-    int code = open_writer(run, reterr);
+    int code = sp_signer_claim(&run->signer, reterr);
+    if (code == 0)
+        code = open_writer(run, reterr);
     if (code == 0)
         code = seal_supervisor(run, &ruleset, reterr);
     if (code != 0)
@@ -480,6 +492,9 @@ static int supervise(struct sp_run *run, const struct inherited *inherited,
         .writable = {run->plan.writable.items, run->plan.writable.count},
         .readable = {run->plan.readable.items, run->plan.readable.count},
         .own = {run->own, run->own_count},
+        .hidden = {.path = run->signer.page != NULL ? run->signer.path : NULL,
+                   .device = run->signer.place.device,
+                   .inode = run->signer.place.inode},
         .reads_judged = run->plan.reads_judged,
         .writes_judged = run->plan.writes_judged,
         .interpreters = {run->plan.programs.others, run->plan.programs.others_count},
@@ -554,6 +569,7 @@ static int supervisor_main(struct sp_run *run, const struct inherited *inherited
         code = sp_trace_finish(run->writer, &error);
     else if (ran)
         sp_trace_flush(run->writer, true);
+    sp_signer_wipe(&run->signer);
     bool may_publish = run->trace.fd < 0 || sp_trace_file_may_publish(&run->trace);
     if (run->trace.fd >= 0 && ran && may_publish) {
         int placed = sp_trace_file_publish(&run->trace, code == 0 ? &error : NULL);
@@ -624,6 +640,7 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
     }
     sp_event_stream_close(
         &run.events); /* the reader's end comes with the supervisor's */
+    sp_signer_wipe(&run.signer); /* the supervisor has it */
     *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
     if (died && terminal)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &settings);

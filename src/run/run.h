@@ -20,6 +20,7 @@
 #include "run/policy_choice.h"
 #include "run/private_folder.h"
 #include "run/program_text.h"
+#include "run/signer.h"
 #include "run/trace_file.h"
 #include "supervise/event_stream.h"
 #include "supervise/supervise.h"
@@ -43,6 +44,7 @@ struct sp_run_request {
     enum sp_calls_level calls;
     const char *trace; /* NULL: none is kept */
     int events;        /* descriptor that gets each line of it, -1: none. Taken over */
+    const char *sign;  /* file of the key that signs it; NULL: it is not signed */
     const char *python;
     char *const *environment;
     bool environment_given; /* for this run, one by one: the policy has no say in it */
@@ -70,9 +72,10 @@ struct sp_run {
     struct sp_policy *opened; /* in force where `policy` is only observed, else NULL */
     bool policy_given;
     struct sp_run_places places;
-    const char *own[4]; /* sandpit's own files and folders */
+    const char *own[5]; /* sandpit's own files and folders */
     size_t own_count;
     char own_text[4 * PATH_MAX];
+    struct sp_signer signer;
     char resolver[PATH_MAX + 32];
     struct sp_private_folder tmp;
     struct sp_environment environment;

@@ -220,12 +220,16 @@ static struct sp_answer read_in_proc(struct sp_act_call *call,
 }
 
 /* The object may have become another one since the path was judged. true: *ret_answer says no. */
-static bool object_refused(struct sp_act_call *call, int object, int flags,
-                           struct sp_answer *ret_answer)
+static bool object_refused(struct sp_act_call *call, int object, const char *asked,
+                           int flags, struct sp_answer *ret_answer)
 {
     char path[PATH_MAX];
     bool writes = (flags & (O_ACCMODE | O_TRUNC)) != 0;
     bool reads = (flags & O_ACCMODE) != O_WRONLY;
+    if (sp_fs_hidden_object(call->s, object)) {
+        *ret_answer = sp_fs_deny(call, writes ? "write" : "read", asked, EACCES);
+        return true;
+    }
     bool unnamed = (flags & O_TMPFILE) == O_TMPFILE;
     if (!(unnamed ? sp_fs_path_in(call->s, object, "#", path)
                   : sp_fs_path_of(call->s, object, path))) {
@@ -265,7 +269,7 @@ static struct sp_answer open_existing(struct sp_act_call *call,
         return SP_REFUSE(EEXIST);
     if (S_ISLNK(st.st_mode))
         return SP_REFUSE((flags & O_DIRECTORY) != 0 ? ENOTDIR : ELOOP);
-    if (object_refused(call, object, flags, &answer))
+    if (object_refused(call, object, path->text, flags, &answer))
         return answer;
     if (S_ISDIR(st.st_mode))
         return open_folder(object, flags, mode);

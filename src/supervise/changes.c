@@ -72,6 +72,14 @@ static bool comes_from_elsewhere(struct sp_act_call *call,
     return sp_fs_refuses(call, change->op, to, &v, ret_answer);
 }
 
+/* A folder with something of sandpit's in it would take it to another path, where nobody knows it. */
+static bool moves_own(const struct sp_supervisor *s, const struct sp_change *change,
+                      const char *path, const char *to)
+{
+    return change->kind == SP_CHANGE_RENAME &&
+           (sp_fs_holds_own(s, path) || (to != NULL && sp_fs_holds_own(s, to)));
+}
+
 /* The paths are those that the change is about, as the kernel names them; the modes are those of
  * what is there. */
 static bool refuses(struct sp_act_call *call, const struct sp_change *change,
@@ -80,6 +88,10 @@ static bool refuses(struct sp_act_call *call, const struct sp_change *change,
 {
     if (sp_fs_refused(call, SP_LIST_WRITE, change->op, path, ret_answer))
         return true;
+    if (moves_own(call->s, change, path, to)) {
+        *ret_answer = sp_fs_deny(call, change->op, path, EACCES);
+        return true;
+    }
     if (to == NULL)
         return false;
     if (comes_from_elsewhere(call, change, path, to, ret_answer) ||
@@ -264,7 +276,8 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_change *ch
     if (change->to == NULL || !s->is->writes_guarded)
         return true;
     bool alike = rights_alike(s, SP_LIST_WRITE, path, to) &&
-                 (!s->is->reads_judged || rights_alike(s, SP_LIST_READ, path, to));
+                 (!(s->is->reads_judged || sp_fs_reads_bound(s)) ||
+                  rights_alike(s, SP_LIST_READ, path, to));
     /* What was granted and moved still has its rights, wherever it lies now. */
     return alike && s->is->moves_granted && !s->grants_moved;
 }
@@ -311,7 +324,8 @@ struct sp_answer sp_change_decide(struct sp_act_call *call,
     const char *path = change->path->text;
     const char *to = change->to != NULL ? change->to->text : NULL;
     struct sp_answer answer;
-    bool own = sp_fs_own(s, path) || (to != NULL && sp_fs_own(s, to));
+    bool own = sp_fs_own(s, path) || (to != NULL && sp_fs_own(s, to)) ||
+               moves_own(s, change, path, to);
     if (own || s->is->writes_judged || (s->is->reads_judged && to != NULL)) {
         int error = plain_error(change);
         if (error != 0)

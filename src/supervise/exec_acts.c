@@ -184,8 +184,14 @@ static struct sp_answer deny_unknown(struct sp_act_call *call,
  * something beside the file is denied: no domain tells them apart. */
 static bool kernel_reads(const struct sp_supervisor *s, const char *path)
 {
-    bool bound = s->is->writes_guarded && s->is->reads_judged && s->observed == NULL;
+    bool bound = s->is->writes_guarded && sp_fs_reads_bound(s);
     return !bound || path[0] != '/' || sp_fs_kernel_decides(s, SP_LIST_READ, path);
+}
+
+/* Whether the file of a program can be one that may not be read. */
+static bool reads_matter(const struct sp_supervisor *s)
+{
+    return s->is->reads_judged || sp_fs_reads_bound(s);
 }
 
 static struct sp_verdict judge_reading(struct sp_act_call *call, const char *path)
@@ -204,7 +210,7 @@ static struct sp_verdict judge(struct sp_act_call *call,
     struct sp_verdict v = {.action = SP_ALLOW};
     if (sp_policy_restricts(call->s->policy, SP_LIST_PROCESS))
         v = sp_program_judge(call, program, ret_target);
-    if (v.action == SP_DENY || !call->s->is->reads_judged || !program->named)
+    if (v.action == SP_DENY || !reads_matter(call->s) || !program->named)
         return v;
     *ret_target = program->path;
     v = judge_reading(call, program->path);
@@ -232,11 +238,11 @@ struct sp_answer sp_act_exec(struct sp_act_call *call)
     if (result != 0)
         return sp_act_unreadable(call, -result);
     bool restricted = sp_policy_restricts(s->policy, SP_LIST_PROCESS);
-    if (restricted || s->is->reads_judged)
+    if (restricted || reads_matter(s))
         result = sp_program_find(call, &path, &program);
     if (restricted && result != 0)
         return deny_unknown(call, &path, argv, -result);
-    if (result == 0 && (restricted || s->is->reads_judged)) {
+    if (result == 0 && (restricted || reads_matter(s))) {
         const char *target;
         struct sp_verdict verdict = judge(call, &program, &target);
         if (verdict.action == SP_DENY)

@@ -47,6 +47,37 @@ bool sp_fs_own(const struct sp_supervisor *s, const char *path)
     return false;
 }
 
+bool sp_fs_holds_own(const struct sp_supervisor *s, const char *folder)
+{
+    if (strcmp(folder, "/") == 0) /* what has no path; the root is not moved */
+        return false;
+    for (size_t i = 0; i < s->is->own.count; i++)
+        if (below(s->is->own.paths[i], folder))
+            return true;
+    return false;
+}
+
+bool sp_fs_hidden(const struct sp_supervisor *s, const char *path)
+{
+    const char *hidden = s->is->hidden.path;
+    return hidden != NULL && below(path, hidden);
+}
+
+bool sp_fs_hidden_object(const struct sp_supervisor *s, int object)
+{
+    const struct sp_hidden *hidden = &s->is->hidden;
+    struct stat st;
+    if (hidden->path == NULL)
+        return false;
+    return fstat(object, &st) != 0 ||
+           (st.st_dev == hidden->device && st.st_ino == hidden->inode);
+}
+
+bool sp_fs_reads_bound(const struct sp_supervisor *s)
+{
+    return s->is->hidden.path != NULL || (s->is->reads_judged && s->observed == NULL);
+}
+
 /* The stub and the agents, which every interpreter of the run loads. */
 static bool of_agents(const struct sp_supervisor *s, const char *path)
 {
@@ -227,7 +258,8 @@ bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *oper
                    const char *path, struct sp_answer *ret_answer)
 {
     const struct sp_supervision *is = call->s->is;
-    if (list == SP_LIST_WRITE && sp_fs_own(call->s, path)) {
+    if (list == SP_LIST_WRITE ? sp_fs_own(call->s, path)
+                              : sp_fs_hidden(call->s, path)) {
         *ret_answer = sp_fs_deny(call, operation, path, EACCES);
         return true;
     }

@@ -16,15 +16,26 @@ struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
 /* Whether the path is one of sandpit's own files. */
 bool sp_fs_own(const struct sp_supervisor *s, const char *path);
 
+/* Whether one of them lies in that folder: it is not moved, or they would be under another path. */
+bool sp_fs_holds_own(const struct sp_supervisor *s, const char *folder);
+
+/* Whether the file is the one that no guest reads: by its path, or by what an open object is. */
+bool sp_fs_hidden(const struct sp_supervisor *s, const char *path);
+bool sp_fs_hidden_object(const struct sp_supervisor *s, int object);
+
+/* Whether the guest's domain restricts reading. */
+bool sp_fs_reads_bound(const struct sp_supervisor *s);
+
 /* How the kernel names an object that is open, and a name in a folder that is. false: it has no path,
  * or one that is too long to be known, and the policy in force would have to judge it; where none
  * does, it is called "/". */
-bool sp_fs_path_of(const struct sp_supervisor *s, int fd,
-                   char to[PATH_MAX]) SP_MUST_CHECK;
+bool sp_fs_path_of(const struct sp_supervisor *s, int fd, char to[PATH_MAX])
+    SP_MUST_CHECK;
 bool sp_fs_path_in(const struct sp_supervisor *s, int folder, const char *name,
                    char to[PATH_MAX]) SP_MUST_CHECK;
 
-/* Asks the policy, and what holds under every one: sandpit's own files are not changed. true: it is
+/* Asks the policy, and what holds under every one: sandpit's own files are not changed, nor is the
+ * hidden one read. true: it is
  * refused, that is recorded, and *ret_answer is the answer. */
 bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *operation,
                    const char *path, struct sp_answer *ret_answer);

@@ -144,7 +144,7 @@ static bool kernel_may(const struct sp_supervisor *s, const struct sp_path *path
     bool writes = !wish->writes || !(is->writes_guarded || is->writes_judged) ||
                   (whole && (wish->names ? sp_fs_kernel_names : sp_fs_kernel_decides)(
                                 s, SP_LIST_WRITE, path->text));
-    bool reads = !wish->reads || !is->reads_judged || s->observed != NULL ||
+    bool reads = !wish->reads || !sp_fs_reads_bound(s) ||
                  sp_fs_kernel_decides(s, SP_LIST_READ, path->text);
     return writes && reads;
 }
@@ -173,7 +173,7 @@ static struct sp_answer decide(struct sp_act_call *call, const struct sp_path *p
     struct sp_answer answer;
     bool judged =
         (wish.writes && (is->writes_judged || sp_fs_own(call->s, path->text))) ||
-        (wish.reads && is->reads_judged);
+        (wish.reads && (is->reads_judged || sp_fs_hidden(call->s, path->text)));
     if ((flags & O_PATH) != 0)
         return SP_CONTINUE; /* nothing can be read or written by it */
     int error = plain_error(path, flags, &wish);

@@ -52,6 +52,14 @@ struct sp_granted {
     size_t count;
 };
 
+/* A file that the guest reads under no policy. Its domain grants everything but that; the path is
+ * canonical, and by what it is the file is known under any other. */
+struct sp_hidden {
+    const char *path; /* NULL: there is none */
+    dev_t device;
+    ino_t inode;
+};
+
 /* What a run is, once everything about it was worked out. All borrowed for the run. */
 struct sp_supervision {
     const struct sp_policy *policy;   /* in force */
@@ -60,6 +68,7 @@ struct sp_supervision {
     struct sp_granted writable; /* what the guest's domain lets it write by itself */
     struct sp_granted readable; /* ... and read; only where reads are judged */
     struct sp_granted own;      /* sandpit's own files, which no guest changes */
+    struct sp_hidden hidden;    /* ... and the one of them that none reads */
     bool reads_judged;  /* the policy, or the one that is observed, may deny a read */
     bool writes_judged; /* ... a change */
     const char *private_folder; /* of the run, gone afterwards; NULL: none */

@@ -29,6 +29,9 @@ int sp_chain_init(struct sp_chain *c);
 /* Adds bytes to the open block. */
 void sp_chain_add(struct sp_chain *c, const void *data, size_t size);
 
+/* What the chain would be if the open block ended here; nothing changes. */
+void sp_chain_peek(const struct sp_chain *c, uint8_t ret_chain[SP_CHAIN_BYTES]);
+
 /* Closes the block and opens the next. */
 void sp_chain_close(struct sp_chain *c, struct sp_chain_link *ret_link);
 

@@ -13,6 +13,7 @@
 #include "trace/grammar.h"
 #include "trace/head.h"
 #include "trace/lines.h"
+#include "trace/signature.h"
 
 /* `,"bytes":` ... `,"digest":"` 64 `","chain":"` 64 `"}`, with at most 20 digits. */
 #define DIGEST_PART ",\"digest\":\""
@@ -30,6 +31,7 @@ struct check {
     uint64_t block_line; /* where the open block begins */
     uint64_t block_start;
     uint64_t events_sound;
+    const struct sp_public_key *key; /* that must have signed; NULL: any, or none */
     bool ended;
 };
 
@@ -82,16 +84,80 @@ static bool read_seal(const char *line, size_t size, struct seal *ret_seal)
     return true;
 }
 
+/* ---- signatures ---------------------------------------------------------------------------- */
+
+#define SIGNATURE_PART  ",\"signature\":\""
+#define SIGNATURE_FIXED (sizeof SIGNATURE_PART - 1 + SP_SIGNATURE_TEXT + 1)
+
+/* The start says by whom the trace is to be signed. */
+static int read_signer(struct check *c, const char *line, size_t size)
+{
+    const char *text;
+    size_t length;
+    if (!sp_grammar_find(line, size, "signer", &text, &length))
+        return 0;
+    c->out->signature = SP_SIGNED_MISSING;
+    if (length == SP_KEY_TEXT + 2 && *text == '"' &&
+        sp_key_from_text(text + 1, SP_KEY_TEXT, c->out->signer.bytes))
+        return 0;
+    c->out->signature = SP_SIGNED_NOT;
+    return altered(c, (size_t)(text - line), "the signer is no public key");
+}
+
+/* Adds the end line to the chain up to `covered`, and keeps what was signed on the way. The
+ * signature's text; NULL: there is none in its place. */
+static const char *hash_signed(struct check *c, const char *line, size_t covered,
+                               const char **hashed, uint8_t ret_chain[SP_CHAIN_BYTES])
+{
+    const char *part = line + covered - SIGNATURE_FIXED;
+    if (covered < SIGNATURE_FIXED ||
+        memcmp(part, SIGNATURE_PART, sizeof SIGNATURE_PART - 1) != 0 ||
+        line[covered - 1] != '"')
+        return NULL;
+    sp_chain_add(&c->chain, *hashed, (size_t)(part - *hashed));
+    *hashed = part;
+    sp_chain_peek(&c->chain, ret_chain);
+    return part + sizeof SIGNATURE_PART - 1;
+}
+
+static int check_signature(struct check *c, const char *line, size_t covered,
+                           const char *signature, const uint8_t chain[SP_CHAIN_BYTES])
+{
+    struct sp_verify *v = c->out;
+    if (signature != NULL && v->signature == SP_SIGNED_NOT)
+        return altered(c, (size_t)(signature - line),
+                       "a signature, but the start names no key");
+    if (v->signature == SP_SIGNED_NOT)
+        return 0;
+    v->signature = SP_SIGNED_WRONGLY;
+    if (signature == NULL)
+        return altered(
+            c, covered,
+            "the start says by which key the trace is signed, but there is no "
+            "signature");
+    if (!sp_signature_check(&v->signer, chain, signature))
+        return altered(
+            c, (size_t)(signature - line),
+            "the signature is not one of this trace by the key that the start "
+            "names");
+    v->signature = SP_SIGNED_BY;
+    return 0;
+}
+
 /* `line` and what is before it since `*hashed` closes a block. */
-static int check_seal(struct check *c, const char *line, size_t size,
+static int check_seal(struct check *c, const char *line, size_t size, bool last,
                       const char **hashed)
 {
     struct seal seal;
+    const char *signature = NULL;
+    uint8_t signed_chain[SP_CHAIN_BYTES];
     if (!read_seal(line, size, &seal))
         return altered(c, 0, "the line does not end with bytes, digest and chain");
     if (seal.bytes != c->offset + seal.covered)
         return altered(c, seal.covered,
                        "the number of bytes is not where the line stands");
+    if (last)
+        signature = hash_signed(c, line, seal.covered, hashed, signed_chain);
     sp_chain_add(&c->chain, *hashed, (size_t)(line + seal.covered - *hashed));
     *hashed = line + seal.covered;
     struct sp_chain_link link;
@@ -110,7 +176,7 @@ static int check_seal(struct check *c, const char *line, size_t size,
     c->block_line = c->line;
     c->block_start = seal.bytes;
     c->out->blocks++;
-    return 0;
+    return last ? check_signature(c, line, seal.covered, signature, signed_chain) : 0;
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -134,7 +200,7 @@ static int check_first(struct check *c, const struct sp_head *h, const char *lin
         return altered(c, 0, "the start does not say which format it is");
     if (format != SP_TRACE_VERSION)
         return unreadable(c, 0, "a format that this version cannot read");
-    return 0;
+    return read_signer(c, line, size);
 }
 
 static int check_lost(struct check *c, const struct sp_head *h, const char *line,
@@ -194,10 +260,11 @@ static int check_line(struct check *c, const char *line, size_t size,
         return -1;
     if (head.kind != SP_KIND_CHECKPOINT && head.kind != SP_KIND_END)
         return 0;
-    if (check_seal(c, line, size, hashed) < 0)
+    const bool last = head.kind == SP_KIND_END;
+    if (check_seal(c, line, size, last, hashed) < 0)
         return -1;
     c->events_sound = c->seq;
-    c->ended = head.kind == SP_KIND_END;
+    c->ended = last;
     return 0;
 }
 
@@ -216,6 +283,15 @@ static int check_batch(struct check *c, const char *data, size_t size)
     }
     sp_chain_add(&c->chain, hashed, (size_t)(end - hashed));
     return 0;
+}
+
+const char *sp_signed_word(enum sp_signed signature)
+{
+    static const char *const words[] = {[SP_SIGNED_NOT] = "none",
+                                        [SP_SIGNED_MISSING] = "missing",
+                                        [SP_SIGNED_BY] = "valid",
+                                        [SP_SIGNED_WRONGLY] = "wrong"};
+    return words[signature];
 }
 
 /* ---- the whole ---------------------------------------------------------------------------- */
@@ -246,6 +322,41 @@ static void conclude(struct check *c, size_t left)
                      v->blocks == 0
                          ? "there is neither a checkpoint nor an end"
                          : "sound up to the last checkpoint, but there is no end");
+    }
+}
+
+/* What is in order may still not be by whom it is asked of. The fault is where the key is named. */
+static void require_key(struct check *c)
+{
+    struct sp_verify *v = c->out;
+    if (c->key == NULL || v->code == SP_VERIFY_ALTERED ||
+        v->code == SP_VERIFY_UNREADABLE)
+        return;
+    const bool by_it = v->signature != SP_SIGNED_NOT &&
+                       memcmp(c->key, &v->signer, sizeof *c->key) == 0;
+    if (v->code == SP_VERIFY_SOUND && v->signature == SP_SIGNED_BY && by_it)
+        return;
+    char wanted[SP_FINGERPRINT_TEXT + 1];
+    char found[SP_FINGERPRINT_TEXT + 1];
+    sp_key_fingerprint(c->key, wanted);
+    sp_key_fingerprint(&v->signer, found);
+    v->refused = true;
+    v->code = SP_VERIFY_ALTERED;
+    if (by_it) {
+        sp_fault_set(&v->fault, c->line, c->offset,
+                     "there is no end, and so not the signature by the key %s that is "
+                     "asked for",
+                     wanted);
+    } else if (v->signature == SP_SIGNED_NOT) {
+        sp_fault_set(&v->fault, 1, 0,
+                     "there is no signature; one by the key %s is "
+                     "asked for",
+                     wanted);
+    } else {
+        sp_fault_set(&v->fault, 1, 0,
+                     "the key is %s; a signature by the key %s is asked "
+                     "for",
+                     found, wanted);
     }
 }
 
@@ -286,10 +397,10 @@ static void run(struct check *c, struct sp_lines *lines)
     }
 }
 
-void sp_verify_fd(int fd, struct sp_verify *ret)
+void sp_verify_fd(int fd, const struct sp_public_key *key, struct sp_verify *ret)
 {
     *ret = (struct sp_verify){.code = SP_VERIFY_UNREADABLE};
-    struct check c = {.out = ret, .block_line = 1};
+    struct check c = {.out = ret, .block_line = 1, .key = key};
     if (sp_chain_init(&c.chain) < 0) {
         sp_fault_set(&ret->fault, 0, 0, "libsodium cannot be used");
         return;
@@ -298,10 +409,12 @@ void sp_verify_fd(int fd, struct sp_verify *ret)
     sp_lines_init(&lines, fd);
     run(&c, &lines);
     sp_lines_release(&lines);
+    require_key(&c);
     ret->events = c.events_sound;
 }
 
-void sp_verify_path(const char *path, struct sp_verify *ret)
+void sp_verify_path(const char *path, const struct sp_public_key *key,
+                    struct sp_verify *ret)
 {
     sp_auto_fd fd = sp_lines_open(path);
     if (fd < 0) {
@@ -310,5 +423,5 @@ void sp_verify_path(const char *path, struct sp_verify *ret)
                      errno == EINVAL ? "not a regular file" : strerror(errno));
         return;
     }
-    sp_verify_fd(fd, ret);
+    sp_verify_fd(fd, key, ret);
 }

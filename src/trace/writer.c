@@ -11,6 +11,7 @@
 #include "trace/plain.h"
 #include "trace/redact.h"
 #include "trace/runs.h"
+#include "trace/signature.h"
 #include "trace/sink.h"
 
 #define CHECKPOINT_BYTES (1u << 20)
@@ -277,13 +278,14 @@ static void swallow(struct sp_trace_writer *w, uint64_t count)
 /* ---- checkpoints -------------------------------------------------------------------------- */
 
 /* Ends the line in hand with the digest of the block, which reaches up to here: into this
- * very line, so that no byte of a trace is left out but the digests themselves. */
-static void close_block(struct sp_trace_writer *w)
+ * very line, so that no byte of a trace is left out but the digests themselves. The chain has
+ * `added` bytes of the line already. */
+static void close_block(struct sp_trace_writer *w, size_t added)
 {
     struct sp_buffer *b = &w->line;
     struct sp_chain_link link;
     const uint64_t bytes = sp_sink_size(&w->sink) + b->size;
-    sp_chain_add(&w->chain, b->data, b->size);
+    sp_chain_add(&w->chain, b->data + added, b->size - added);
     sp_chain_close(&w->chain, &link);
     put_key_uint(b, "bytes", bytes);
     put_key_name(b, "digest", link.digest);
@@ -313,7 +315,7 @@ static void checkpoint(struct sp_trace_writer *w)
     if (!has_room(w, covered + 256, true)) /* a later one covers this block too */
         return;
     const struct sp_chain before = w->chain;
-    close_block(w);
+    close_block(w, 0);
     if (!store_closed(w, covered)) {
         w->chain = before;
         return;
@@ -347,6 +349,15 @@ static void begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer la
     put_head(w, kind, layer, t_ns, pid, tid);
 }
 
+static void put_signer(struct sp_trace_writer *w)
+{
+    struct sp_public_key key;
+    char text[SP_KEY_TEXT + 1];
+    sp_signing_key_public(w->options.key, &key);
+    sp_key_to_text(key.bytes, text);
+    sp_trace_string(w, "signer", text);
+}
+
 void sp_trace_begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer layer,
                     uint64_t t_ns, int pid, int tid)
 {
@@ -354,8 +365,11 @@ void sp_trace_begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer 
               kind == SP_KIND_LOST || kind == SP_KIND_CHECKPOINT ||
               kind == SP_KIND_END);
     begin(w, kind, layer, t_ns, pid, tid);
-    if (kind == SP_KIND_START)
-        sp_trace_uint(w, "format", SP_TRACE_VERSION);
+    if (kind != SP_KIND_START)
+        return;
+    sp_trace_uint(w, "format", SP_TRACE_VERSION);
+    if (w->options.key != NULL)
+        put_signer(w);
 }
 
 void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text,
@@ -523,6 +537,19 @@ static void put_counts(struct sp_trace_writer *w)
     sp_buffer_append(b, "}", 1);
 }
 
+/* Signs all that was written, the line in hand included. How many of its bytes the chain has now. */
+static size_t put_signature(struct sp_trace_writer *w)
+{
+    const size_t added = w->line.size;
+    uint8_t chain[SP_CHAIN_BYTES];
+    char signature[SP_SIGNATURE_TEXT + 1];
+    sp_chain_add(&w->chain, w->line.data, added);
+    sp_chain_peek(&w->chain, chain);
+    sp_signature_make(w->options.key, chain, signature);
+    put_key_name(&w->line, "signature", signature);
+    return added;
+}
+
 int sp_trace_finish(struct sp_trace_writer *w, struct sp_error *reterr)
 {
     SP_BUG_ON(w->state != STATE_END);
@@ -534,8 +561,9 @@ int sp_trace_finish(struct sp_trace_writer *w, struct sp_error *reterr)
     }
     put_counts(w);
     put_key_uint(&w->line, "lost", w->lost);
+    const size_t added = w->options.key != NULL ? put_signature(w) : 0;
     const size_t covered = w->line.size;
-    close_block(w);
+    close_block(w, added);
     if (w->line.failed)
         return sp_fail(reterr, SP_E_TRACE,
                        "the trace's end is longer than a line may be");

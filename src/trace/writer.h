@@ -26,6 +26,8 @@
 #include "event/event.h"
 #include "trace/format.h"
 
+struct sp_signing_key;
+
 struct sp_trace_options {
     uint64_t size_max_bytes; /* 0: no cap. The last lines may pass it by a little */
     uint64_t
@@ -36,6 +38,9 @@ struct sp_trace_options {
                                         with its newline; with fd -1 each line. NULL: nobody
                                         listens */
     void *context;
+    /* Signs the trace: `start` names the key, `end` carries the signature. Borrowed until finish,
+     * and looked at in begin(start) and finish() only. NULL: it is not signed. */
+    const struct sp_signing_key *key;
 };
 
 struct sp_trace_writer;
@@ -49,7 +54,7 @@ int sp_trace_writer_new(int fd, const struct sp_trace_options *options,
 /* NULL accepted; closes fd. What is buffered and not flushed is dropped. */
 void sp_trace_writer_free(struct sp_trace_writer *w);
 
-/* Begins an event. One of kind `start` gets its `"format":1` by this. */
+/* Begins an event. One of kind `start` gets its `"format":1` by this, and `signer`. */
 void sp_trace_begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer layer,
                     uint64_t t_ns, int pid, int tid);
 void sp_trace_text(struct sp_trace_writer *w, const char *key, const char *text,

@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const int fd = memfd_create("input", MFD_CLOEXEC);
     DEMAND(fd >= 0 && write(fd, data, size) == (ssize_t)size);
     lseek(fd, 0, SEEK_SET);
-    sp_verify_fd(fd, &verify);
+    sp_verify_fd(fd, NULL, &verify);
     DEMAND(verify.fault.byte <= size);
     const struct outcome in_order = read_in_order(fd, size);
     read_by_position(fd, &in_order);

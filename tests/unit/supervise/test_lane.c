@@ -87,7 +87,7 @@ static char *finish(struct pair *p)
     struct sp_verify v;
     assert_int_equal(store_finish(&p->store), 0);
     lseek(p->store.fd, 0, SEEK_SET);
-    sp_verify_fd(p->store.fd, &v);
+    sp_verify_fd(p->store.fd, NULL, &v);
     assert_int_equal(v.code, SP_VERIFY_SOUND);
     return store_text(&p->store);
 }

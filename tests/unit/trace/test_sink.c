@@ -60,7 +60,7 @@ static void assert_sound(const struct store *s, uint64_t lost)
 {
     struct sp_verify v;
     lseek(s->fd, 0, SEEK_SET);
-    sp_verify_fd(s->fd, &v);
+    sp_verify_fd(s->fd, NULL, &v);
     assert_string_equal(v.fault.message, "sound and complete");
     assert_int_equal(v.lost, lost);
 }
@@ -124,7 +124,7 @@ static void test_full_disk_without_setting_aside_leaves_whole_lines_and_fails(
     assert_int_equal(error.err, ENOSPC);
     assert_whole_lines(&s);
     lseek(s.fd, 0, SEEK_SET);
-    sp_verify_fd(s.fd, &v);
+    sp_verify_fd(s.fd, NULL, &v);
     assert_int_equal(v.code, SP_VERIFY_CUT);
     assert_true(v.blocks >= 8);
     store_close(&s);

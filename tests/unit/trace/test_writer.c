@@ -10,7 +10,7 @@
 static enum sp_verify_code verified(const struct store *s, struct sp_verify *ret)
 {
     lseek(s->fd, 0, SEEK_SET);
-    sp_verify_fd(s->fd, ret);
+    sp_verify_fd(s->fd, NULL, ret);
     return ret->code;
 }
 
