@@ -26,8 +26,8 @@ class Verification(NamedTuple):
         run was cut short).
     line, byte : where it stops being sound; for code 0, how much there is.
     message : the same in words.
-    signature : `none`; `valid`; `wrong`; `missing`, of a trace that was to be signed and
-        was cut.
+    signature : `none`; `valid`; `wrong`; `unreached`, where one is
+        announced and the trace is cut or altered before it.
     signer : fingerprint of the key that the trace names as its signer's, else None. Who
         has that key, the trace cannot say.
     """

@@ -60,7 +60,7 @@ static void print_signature(struct sp_screen *s, const struct sp_verify *v,
                          required ? ", as asked for"
                                   : ", which proves nothing about who has it (--key "
                                     "PUBFILE does)");
-    else if (v->signature == SP_SIGNED_MISSING)
+    else if (v->signature == SP_SIGNED_UNREACHED)
         sp_screen_format(s, ", nor the signature by the key %s that was to follow",
                          fingerprint);
 }

@@ -96,7 +96,7 @@ static int read_signer(struct check *c, const char *line, size_t size)
     size_t length;
     if (!sp_grammar_find(line, size, "signer", &text, &length))
         return 0;
-    c->out->signature = SP_SIGNED_MISSING;
+    c->out->signature = SP_SIGNED_UNREACHED;
     if (length == SP_KEY_TEXT + 2 && *text == '"' &&
         sp_key_from_text(text + 1, SP_KEY_TEXT, c->out->signer.bytes))
         return 0;
@@ -288,7 +288,7 @@ static int check_batch(struct check *c, const char *data, size_t size)
 const char *sp_signed_word(enum sp_signed signature)
 {
     static const char *const words[] = {[SP_SIGNED_NOT] = "none",
-                                        [SP_SIGNED_MISSING] = "missing",
+                                        [SP_SIGNED_UNREACHED] = "unreached",
                                         [SP_SIGNED_BY] = "valid",
                                         [SP_SIGNED_WRONGLY] = "wrong"};
     return words[signature];

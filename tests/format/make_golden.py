@@ -7,15 +7,20 @@ good.sptrace itself is written by the C test `trace_test_golden`, given its path
 
 from __future__ import annotations
 
+import string
 import sys
 from pathlib import Path
 from typing import Callable
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from reference import seal
+from reference import seal, sign
 
 GOLDEN = Path(__file__).parent / "golden"
+
+# Of no use but here: everybody can read it.
+SEED = bytes(range(32))
+OTHER_SEED = bytes(range(32, 64))
 
 Lines = list[bytes]
 
@@ -56,6 +61,42 @@ def lossy(lines: Lines) -> bytes:
     return seal([told if line.startswith(b'{"seq":18') else line for line in kept])
 
 
+def signed(lines: Lines) -> dict[str, bytes]:
+    """A signed trace, and what can be made of it by who does not have the key."""
+
+    def split(data: bytes) -> Lines:
+        return data.splitlines(keepends=True)
+
+    mine = split(sign(lines, SEED))
+    theirs = split(sign(lines, OTHER_SEED))
+    other = split(sign(changed(lines, 5, b"data.csv", b"DATA.CSV"), SEED))
+    text = mine[-1].decode()
+    at = text.index(',"signature":')
+    signature = text[at : text.index(',"bytes":')].encode()
+    # The last character's low bits stand for nothing; other ones mean the same to some.
+    digits = (
+        string.ascii_letters[26:] + string.ascii_letters[:26] + string.digits + "+/"
+    )
+    last = digits[digits.index(chr(signature[-4])) + 1]
+    loose = signature[-5:].replace(signature[-4:-3], last.encode())
+    unsigned = [*mine[:-1], mine[-1].replace(signature, b"")]
+    return {
+        "signed": b"".join(mine),
+        "signed_cut": b"".join(mine[:-1]),
+        "signed_edited": b"".join(changed(mine, 5, b"data.csv", b"date.csv")),
+        "signed_resealed": seal(changed(mine, 5, b"data.csv", b"date.csv")),
+        "signed_reordered": seal(renumbered(mine, 8)),
+        "signed_spliced": seal([*mine[:7], *other[7:]]),
+        "signed_by_another": b"".join(theirs),
+        "signed_under_a_wrong_name": seal([mine[0], *theirs[1:]]),
+        "signed_stripped": seal(unsigned),
+        "signed_unannounced": seal([lines[0], *mine[1:]]),
+        "signed_wrong_signer": seal(changed(mine, 0, b'"signer":"', b'"signer":"=')),
+        "signed_wrong_base64": seal(changed(mine, 15, signature[-5:], loose)),
+        "unsigned_resealed": seal([lines[0], *unsigned[1:]]),
+    }
+
+
 def damaged(lines: Lines) -> dict[str, bytes]:
     """Contents by file name. Indices are those of lines, from 0."""
     whole = b"".join(lines)
@@ -92,6 +133,7 @@ def damaged(lines: Lines) -> dict[str, bytes]:
         "deep": lines[0] + deep + b"[" * 5000 + b"]" * 5000 + b"}\n",
         "wrong_run": seal(changed(lines, 4, b'"f":[1,2,', b'"f":[1,')),
         "run_of_nothing": seal(changed(lines, 4, b'"n":8', b'"n":0')),
+        **signed(lines),
     }
 
 

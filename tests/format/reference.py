@@ -5,6 +5,7 @@ It shares nothing with the C code, so that the two check each other and the docu
 
 from __future__ import annotations
 
+import base64
 import itertools
 import json
 import re
@@ -12,6 +13,8 @@ from collections.abc import Iterator
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
+
+import ed25519
 
 SOUND, ALTERED, UNREADABLE, CUT = range(4)
 
@@ -22,6 +25,9 @@ HEAD = re.compile(
 SEAL = re.compile(
     rb',"bytes":(\d+),"digest":"([0-9a-f]{64})","chain":"([0-9a-f]{64})"\}\Z'
 )
+
+SIGNATURE = re.compile(rb',"signature":"([A-Za-z0-9+/=]{88})"\Z')
+PURPOSE = b"sandpit-trace-v1"
 
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 BRACKET = re.compile(rb"[][{}]")
@@ -40,6 +46,10 @@ class Chain:
     def __init__(self) -> None:
         self.chain = bytes(32)
         self.start = 0
+
+    def peek(self, data: bytes, end: int) -> bytes:
+        """What the chain would be if the block ended there."""
+        return digest(self.chain + digest(data[self.start : end]))
 
     def close(self, data: bytes, end: int) -> tuple[str, str]:
         block = digest(data[self.start : end])
@@ -73,9 +83,49 @@ def depth(line: bytes) -> int:
     return max(levels, default=0)
 
 
-def verify(path: Path) -> int:
-    """What `sandpit verify` must exit with."""
+def sign(lines: list[bytes], seed: bytes) -> bytes:
+    """Join lines as `seal` does, signed: the start and the end are given what belongs."""
+    key = base64.b64encode(ed25519.public(seed)).decode()
+    start = lines[0].replace(b'"format":1', f'"format":1,"signer":"{key}"'.encode())
+    data = seal([start, *lines[1:]])
+    chain = Chain()
+    *before, last = data.splitlines()
+    for line in before:
+        tail = SEAL.search(line)
+        if tail is not None:
+            chain.close(data, int(tail[1]))
+    whole = data[: -1 - len(SEAL.search(last)[0])]
+    signed = ed25519.sign(seed, PURPOSE + chain.peek(whole, len(whole)))
+    whole += f',"signature":"{base64.b64encode(signed).decode()}"'.encode()
+    end = len(whole)
+    block, chained = chain.close(whole, end)
+    return whole + f',"bytes":{end},"digest":"{block}","chain":"{chained}"}}\n'.encode()
+
+
+def unbase64(text: object, size: int) -> bytes | None:
+    """So many bytes, from the one text that stands for them."""
+    try:
+        data = base64.b64decode(text, validate=True) if isinstance(text, str) else b""
+    except ValueError:
+        return None
+    return (
+        data if len(data) == size and base64.b64encode(data).decode() == text else None
+    )
+
+
+def verify(path: Path, key: bytes | None = None) -> int:
+    """What `sandpit verify` must exit with; with `--key`, if `key` is given."""
     data = path.read_bytes()
+    code = verify_any(data)
+    if key is None or code in (ALTERED, UNREADABLE):
+        return code
+    signer = json.loads(data[: data.index(b"\n")]).get("signer")
+    return SOUND if code == SOUND and unbase64(signer, 32) == key else ALTERED
+
+
+def verify_any(data: bytes) -> int:
+    """The same where any key will do, or none."""
+    signer: bytes | None = None
     if not data.startswith(b'{"seq":0,"t":') and b'"kind":"start"' not in data[:256]:
         return UNREADABLE
     whole, _, rest = data.rpartition(b"\n")
@@ -94,6 +144,10 @@ def verify(path: Path) -> int:
             return ALTERED
         if number == 0 and event["format"] != 1:
             return UNREADABLE
+        if number == 0 and "signer" in event:
+            signer = unbase64(event["signer"], 32)
+            if signer is None:
+                return ALTERED
         if event["kind"] == "run" and not 1 <= event["n"] <= 4096:
             return ALTERED
         if event["kind"] == "lost":
@@ -106,9 +160,20 @@ def verify(path: Path) -> int:
             tail = SEAL.search(line)
             if tail is None or int(tail[1]) != offset + tail.start():
                 return ALTERED
+            before = line[: tail.start()]
+            found = SIGNATURE.search(before) if event["kind"] == "end" else None
+            signed = chain.peek(data, offset + found.start()) if found else b""
             if chain.close(data, int(tail[1])) != (tail[2].decode(), tail[3].decode()):
                 return ALTERED
             ended = event["kind"] == "end"
+            if ended and (found is None) != (signer is None):
+                return ALTERED
+            if found and not ed25519.verify(
+                signer or b"",
+                PURPOSE + signed,
+                unbase64(found[1].decode(), 64) or b"",
+            ):
+                return ALTERED
         offset += len(line) + 1
     if ended:
         return ALTERED if rest else SOUND

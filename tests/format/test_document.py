@@ -35,7 +35,9 @@ def test_schema_has_a_part_for_every_kind():
     )
 
 
-@pytest.mark.parametrize("name", ["good", "lossy", "future_kind", "cut_before_end"])
+@pytest.mark.parametrize(
+    "name", ["good", "lossy", "future_kind", "cut_before_end", "signed"]
+)
 def test_schema_accepts_golden_lines_and_what_readers_make_of_them(golden, name):
     lines = [json.loads(line) for line in golden(name).read_bytes().splitlines()]
     for event in [*lines, *reference.events(golden(name))]:

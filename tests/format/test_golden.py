@@ -44,6 +44,19 @@ VERIFIED = {
     "future_format": (2, 1, 0),
     "empty": (2, 1, 0),
     "not_a_trace": (2, 1, 0),
+    "signed": (0, 16, 3882),
+    "signed_by_another": (0, 16, 3882),
+    "signed_cut": (3, 14, 2485),
+    "signed_edited": (1, 1, 0),
+    "signed_reordered": (1, 16, 3627),
+    "signed_resealed": (1, 16, 3627),
+    "signed_spliced": (1, 16, 3627),
+    "signed_stripped": (1, 16, 3613),
+    "signed_unannounced": (1, 16, 3571),
+    "signed_under_a_wrong_name": (1, 16, 3627),
+    "signed_wrong_base64": (1, 16, 3627),
+    "signed_wrong_signer": (1, 1, 91),
+    "unsigned_resealed": (0, 16, 3723),  # whoever makes a chain anew makes a sound one
 }
 
 # name: line and byte of the fault that stops a reader

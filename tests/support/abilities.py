@@ -21,7 +21,7 @@ from interpreters import find as find_pythons
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "strace", "zsh")
+PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "openssl", "strace", "xxd", "zsh")
 MODULES = ("matplotlib", "mypy", "numpy", "pandas", "requests")
 
 
