@@ -20,9 +20,11 @@ import weakref
 from typing import TYPE_CHECKING, Any, BinaryIO, Callable, Union, cast
 
 from ._errors import InternalError, SandpitError, error_from_answer
+from ._live import socket_pair
 from ._program import find_program
 
 if TYPE_CHECKING:
+    from ._live import EventStream
     from ._spec import JSON
 
 Answer = Union["dict[str, Any]", SandpitError]
@@ -37,11 +39,17 @@ PATIENCE_S = 10.0
 class Channel:
     """Starts the native program with a spec, and gives its answer once it is there."""
 
-    def __init__(self, spec: dict[str, JSON], stdin: int, keep: object) -> None:
+    def __init__(
+        self,
+        spec: dict[str, JSON],
+        stdin: int,
+        keep: object,
+        events: EventStream | None = None,
+    ) -> None:
         """Start the program.
 
         `stdin` is a descriptor, or `subprocess.PIPE`; `keep` lives until the program is
-        gone, whoever drops this channel before.
+        gone, whoever drops this channel before. `events` is handed on by whoever waits.
         """
         program = find_program()
         capture = spec["capture"] is True
@@ -54,8 +62,13 @@ class Channel:
         self.pid: int | None = None
         self.answer: Answer | None = None
         self._pending: Answer | None = None
-        ours, theirs = _socket_pair()
+        ours, theirs = socket_pair()
         self._socket = ours
+        self._events = events
+        descriptors = [theirs.fileno()]
+        if events is not None:
+            descriptors.append(events.theirs.fileno())
+            spec = {**spec, "events": events.theirs.fileno()}
         self._diagnostics = _open_diagnostics() if capture else None
         try:
             with theirs:
@@ -64,15 +77,19 @@ class Channel:
                     stdin=stdin,
                     stdout=subprocess.DEVNULL if capture else None,
                     stderr=self._diagnostics,
-                    pass_fds=(theirs.fileno(),),
+                    pass_fds=descriptors,
                     # Ctrl-C on the terminal reaches the caller, who decides.
                     start_new_session=True,
                 )
         except BaseException:
             ours.close()
+            if events is not None:
+                events.close()
             if self._diagnostics is not None:
                 self._diagnostics.close()
             raise
+        if events is not None:
+            events.theirs.close()
         self._abandon = weakref.finalize(
             self, _abandon, ours, self._process, self._diagnostics, os.getpid(), keep
         )
@@ -92,24 +109,63 @@ class Channel:
 
         The copy is the caller's to close. None if the conversation is over.
         """
-        try:
-            return os.dup(self._socket.fileno())
-        except OSError:
-            return None
+        return _duplicate(self._socket)
+
+    def duplicate_events(self) -> int | None:
+        """Give the same for events; None if there are none any more."""
+        return None if self._events is None else _duplicate(self._events)
 
     def wait(self, timeout: float | None) -> Answer | None:
-        """Wait for the answer for so many seconds; None if it is not there by then."""
+        """Wait for the answer for so many seconds; None if it is not there by then.
+
+        Events are handed on meanwhile, and all of them before the answer is given.
+        """
+        if self._events is not None and self._events.in_callback:
+            raise RuntimeError("on_event cannot wait for the run that it is called by")
         end = None if timeout is None else time.monotonic() + timeout
         while self.answer is None:
             left = _left(end)
             if not self._reading.acquire(timeout=-1 if left is None else left):
                 break
             try:
-                if self.answer is None and not self._step(_left(end)):
+                if self.answer is None and not self._step(_left(end), self._events):
                     break
             finally:
                 self._reading.release()
+            if _left(end) == 0:
+                break
+        if self.answer is None:
+            return self.poll()
+        if self._events is not None:
+            with self._reading:
+                while self._events.take():
+                    pass
+                self._events.close()
         return self.answer
+
+    def hand_on(self) -> bool | None:
+        """Hand on one piece of the events that have come, without waiting.
+
+        False: there are none. None: another thread is at it.
+        """
+        if self._events is None:
+            return False
+        if self._events.in_callback or not self._reading.acquire(blocking=False):
+            return None
+        try:
+            return self._events.take()
+        finally:
+            self._reading.release()
+
+    def stop_events(self) -> None:
+        """Hand no more events on."""
+        if self._events is not None:
+            self._events.stop()
+
+    @property
+    def event_error(self) -> BaseException | None:
+        """What the callback for events raised."""
+        return None if self._events is None else self._events.error
 
     @property
     def listening(self) -> bool:
@@ -120,7 +176,7 @@ class Channel:
         """Take in what has come, without waiting; the answer if it is complete."""
         if self.answer is None and self._reading.acquire(blocking=False):
             try:
-                while self.answer is None and self._step(0):
+                while self.answer is None and self._step(0, None):
                     pass
             finally:
                 self._reading.release()
@@ -155,16 +211,29 @@ class Channel:
     def close(self) -> None:
         """End the run if it goes on, without waiting for it to be gone."""
         self._abandon()
+        if self._events is not None:
+            self._events.close()
 
-    def _step(self, timeout: float | None) -> bool:
-        """Wait for news and take one piece of it in; False when none came in time."""
-        self.press()
+    def _step(self, timeout: float | None, events: EventStream | None) -> bool:
+        """Wait for news and take one piece of it in; False when none came in time.
+
+        Given `events`, those are news too, and handed on.
+        """
         wait_s = PATIENCE_S if timeout is None else min(timeout, PATIENCE_S)
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
-        if not poll.poll(wait_s * 1000):
+        if events is not None and events.fileno() >= 0:
+            poll.register(events, select.POLLIN)
+        ready = [descriptor for descriptor, _ in poll.poll(wait_s * 1000)]
+        if not ready:
+            # Not before: the answer may have come while a callback took its time.
+            self.press()
             return timeout is None or wait_s < timeout
-        self._receive()
+        answered = self._socket.fileno() in ready
+        if events is not None and events.fileno() in ready:
+            events.take()
+        if answered:
+            self._receive()
         return True
 
     def _receive(self) -> None:
@@ -245,17 +314,11 @@ def _open_diagnostics() -> BinaryIO:
     return cast("BinaryIO", tempfile.TemporaryFile(buffering=0))
 
 
-def _socket_pair() -> tuple[socket.socket, socket.socket]:
-    """Make the connection; the program's end never has a standard stream's number."""
-    ours, theirs = socket.socketpair()
-    kept = []
-    while theirs.fileno() <= 2:
-        # The caller runs with a standard stream closed.
-        kept.append(theirs)
-        theirs = theirs.dup()
-    for low in kept:
-        low.close()
-    return ours, theirs
+def _duplicate(end: socket.socket | EventStream) -> int | None:
+    try:
+        return os.dup(end.fileno())
+    except OSError:
+        return None
 
 
 def _abandon(

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from ._channel import PATIENCE_S, Channel
 from ._errors import SandpitError
 from ._job import Job, check_files, encode_code
+from ._live import check_on_event
 from ._program import require_platform
 from ._spec import DEFAULT_CAPTURE_MAX, check_options, check_path
 from ._stdin import check_stdin, open_stdin
 
 if TYPE_CHECKING:
+    import asyncio
+    from asyncio import AbstractEventLoop, TimerHandle
     from collections.abc import Generator, Iterable, Mapping
     from types import TracebackType
     from typing import Literal
@@ -22,10 +25,15 @@ if TYPE_CHECKING:
     from ._channel import Answer
     from ._folder import Content
     from ._grants import GrantKind
+    from ._live import EventStream, OnEvent
     from ._policy import Policy
     from ._result import Result
     from ._spec import Calls, StrPath
     from ._stdin import Stdin
+
+
+# So long an event loop leaves events to another thread that hands them on.
+_BUSY_S = 0.05
 
 
 class Interrupted(KeyboardInterrupt):
@@ -49,12 +57,14 @@ class Run:
     the run at the end of the block. Threads may share it.
     """
 
-    def __init__(self, job: Job, stdin: Stdin) -> None:
+    def __init__(
+        self, job: Job, stdin: Stdin, events: EventStream | None = None
+    ) -> None:
         """Start the job; callers use `start`."""
         self._job = job
         self._outcome: Result | SandpitError | None = None
         with open_stdin(stdin) as descriptor:
-            self._channel = Channel(job.spec, descriptor, keep=job)
+            self._channel = Channel(job.spec, descriptor, keep=job, events=events)
 
     @property
     def stdin(self) -> BinaryIO | None:
@@ -92,6 +102,8 @@ class Run:
         TimeoutError : the run goes on.
         SandpitError : it could not be started or held; see `run`.
         KeyboardInterrupt : Ctrl-C came (an `Interrupted`); the run was ended.
+        Whatever `on_event` raises; the run was ended, and a further `wait` gives its
+        result. In `on_event` itself: RuntimeError.
         """
         try:
             if self._outcome is None:
@@ -101,6 +113,10 @@ class Run:
                 self._settle(answer)
         except KeyboardInterrupt:
             raise Interrupted(self._stop()) from None
+        except BaseException as error:
+            if error is self._channel.event_error:
+                self._stop()
+            raise
         return self._get()
 
     def kill(self) -> None:
@@ -138,9 +154,7 @@ class Run:
         trace: TracebackType | None,
     ) -> None:
         """End the run if it goes on, without blocking the event loop."""
-        self.kill()
-        with contextlib.suppress(SandpitError):
-            await self._finished()
+        await self._stop_async()
         self._close_stdin()
 
     def __repr__(self) -> str:
@@ -175,18 +189,24 @@ class Run:
 
         try:
             await self._finished()
-        except asyncio.CancelledError:
-            self.kill()
-            with contextlib.suppress(SandpitError):
-                await self._finished()
+        except BaseException as error:
+            cancelled = isinstance(error, asyncio.CancelledError)
+            if cancelled or error is self._channel.event_error:
+                await self._stop_async()
             raise
         return self._get()
 
-    async def _finished(self) -> None:
-        """Return once the answer is there.
+    async def _stop_async(self) -> None:
+        self._channel.stop_events()
+        self.kill()
+        with contextlib.suppress(SandpitError):
+            await self._finished()
 
-        A copy of the channel's descriptor is watched, so that a thread that finishes
-        the same run cannot close it under the event loop.
+    async def _finished(self) -> None:
+        """Return once the answer is there, and the events before it were handed on.
+
+        Copies of the channel's descriptors are watched, so that a thread that finishes
+        the same run cannot close them under the event loop.
         """
         if self._channel.poll() is None:
             import asyncio  # not at the top: it is half the time of `import sandpit`
@@ -202,6 +222,7 @@ class Run:
             watched = self._channel.duplicate()
             if watched is not None:
                 loop.add_reader(watched, self._channel.poll)
+            events = _WatchedEvents(self._channel, loop, ended)
             try:
                 while not ended.is_set():
                     with contextlib.suppress(asyncio.TimeoutError):
@@ -209,13 +230,25 @@ class Run:
                     self._channel.press()
             finally:
                 self._channel.remove_listener(wake)
+                events.close()
                 if watched is not None:
                     loop.remove_reader(watched)
                     os.close(watched)
+            if events.error is not None:
+                raise events.error
+        await self._hand_on_rest()
         self._settle(self._channel.answer)
+
+    async def _hand_on_rest(self) -> None:
+        """Hand on what came last; while another thread is at it, wait for that."""
+        while (some := self._channel.hand_on()) is not False:
+            import asyncio
+
+            await asyncio.sleep(0 if some else _BUSY_S)
 
     def _stop(self) -> Result | None:
         """End the run, wait for that, and give what is left of it."""
+        self._channel.stop_events()
         self.kill()
         self._close_stdin()
         self._settle(self._channel.wait(None))
@@ -237,6 +270,49 @@ class Run:
             raise outcome.with_traceback(None)
         assert outcome is not None
         return outcome
+
+
+class _WatchedEvents:
+    """Events of a run, handed on by an event loop for as long as it waits."""
+
+    def __init__(
+        self, channel: Channel, loop: AbstractEventLoop, ended: asyncio.Event
+    ) -> None:
+        """Begin to watch; `ended` is set when the callback raises."""
+        self._channel = channel
+        self._loop = loop
+        self._ended = ended
+        self._later: TimerHandle | None = None
+        self.error: BaseException | None = None
+        self._watched = channel.duplicate_events()
+        self._watch()
+
+    def close(self) -> None:
+        """Watch no more."""
+        if self._later is not None:
+            self._later.cancel()
+        if self._watched is not None:
+            self._loop.remove_reader(self._watched)
+            os.close(self._watched)
+            self._watched = None
+
+    def _watch(self) -> None:
+        if self._watched is not None:
+            self._loop.add_reader(self._watched, self._hand_on)
+
+    def _hand_on(self) -> None:
+        assert self._watched is not None
+        try:
+            some = self._channel.hand_on()
+        except BaseException as error:
+            self.error = error
+            self._ended.set()
+            some = False
+        if not some:
+            # Readable and yet nothing for us: it is over, or another thread is at it.
+            self._loop.remove_reader(self._watched)
+        if some is None:
+            self._later = self._loop.call_later(_BUSY_S, self._watch)
 
 
 def start(
@@ -261,12 +337,15 @@ def start(
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
     capture_max: int = DEFAULT_CAPTURE_MAX,
+    on_event: OnEvent | None = None,
 ) -> Run:
     """Start a script under a policy and return at once.
 
     Parameters
     ----------
     stdin : as for `run`, or `PIPE`: then `Run.stdin` is where to write the input.
+    on_event : as for `run`; called while `Run.wait` waits, or by the event loop while
+        the run is awaited.
 
     The other parameters are those of `run`.
 
@@ -317,7 +396,8 @@ def start(
     else:
         kind = "stdin" if script == "-" else "script"
     program = check_path("script", script)
-    return Run(Job(kind, program, options, code=None, files=files), stdin)
+    events = check_on_event(on_event)
+    return Run(Job(kind, program, options, code=None, files=files), stdin, events)
 
 
 def run(
@@ -342,6 +422,7 @@ def run(
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
     capture_max: int = DEFAULT_CAPTURE_MAX,
+    on_event: OnEvent | None = None,
 ) -> Result:
     """Run a script under a policy and return what happened.
 
@@ -387,6 +468,10 @@ def run(
     capture : whether output stands in the result; if not, it goes where the caller's
         own goes.
     capture_max : bytes of each stream that are kept; more is counted and cut.
+    on_event : called with each event of the trace as a dict, in order and while the
+        program runs, by the thread that waits for the run. What it raises ends the
+        run. A slow one holds nothing up, but misses events: a `lost` event says how
+        many.
 
     Returns
     -------
@@ -401,6 +486,7 @@ def run(
     UsageError : the program refuses a combination of options.
     TypeError, ValueError : an argument is not what it must be.
     KeyboardInterrupt : Ctrl-C (an `Interrupted`, with the result so far).
+    Whatever `on_event` raises.
 
     Example
     -------
@@ -431,6 +517,7 @@ def run(
         allow_degraded=allow_degraded,
         capture=capture,
         capture_max=capture_max,
+        on_event=on_event,
     ).wait()
 
 
@@ -455,6 +542,7 @@ def start_string(
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
     capture_max: int = DEFAULT_CAPTURE_MAX,
+    on_event: OnEvent | None = None,
 ) -> Run:
     """Start program text under a policy and return at once.
 
@@ -490,7 +578,9 @@ def start_string(
     check_stdin(stdin, pipe=True)
     check_files(files)
     text = encode_code(code)
-    return Run(Job("script", "main.py", options, code=text, files=files), stdin)
+    events = check_on_event(on_event)
+    job = Job("script", "main.py", options, code=text, files=files)
+    return Run(job, stdin, events)
 
 
 def run_string(
@@ -514,6 +604,7 @@ def run_string(
     allow_degraded: Iterable[str] = (),
     capture: bool = True,
     capture_max: int = DEFAULT_CAPTURE_MAX,
+    on_event: OnEvent | None = None,
 ) -> Result:
     """Run program text under a policy and return what happened.
 
@@ -562,4 +653,5 @@ def run_string(
         allow_degraded=allow_degraded,
         capture=capture,
         capture_max=capture_max,
+        on_event=on_event,
     ).wait()

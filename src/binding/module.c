@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "binding/errors.h"
+#include "binding/feed_type.h"
 #include "binding/source.h"
 #include "binding/trace_type.h"
 #include "trace/key_file.h"
@@ -67,16 +68,22 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static int execute(PyObject *module)
+static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
 {
-    PyObject *type = PyType_FromSpec(&sp_trace_type_spec);
+    PyObject *type = PyType_FromSpec(spec);
     if (type == NULL)
         return -1;
-    if (PyModule_AddObject(module, "Trace", type) < 0) {
+    if (PyModule_AddObject(module, name, type) < 0) {
         Py_DECREF(type);
         return -1;
     }
     return 0;
+}
+
+static int execute(PyObject *module)
+{
+    const int failed = add_type(module, "Trace", &sp_trace_type_spec);
+    return failed != 0 ? failed : add_type(module, "Feed", &sp_feed_type_spec);
 }
 
 static PyModuleDef_Slot slots[] = {

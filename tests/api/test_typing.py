@@ -21,6 +21,8 @@ from sandpit import PIPE, Result, Run, Violation
 result: Result = sandpit.run(pathlib.Path("s.py"), args=["a", pathlib.Path("b")])
 result = sandpit.run_string(b"pass", stdin=sys.stdin, trace=False, calls="all")
 result = sandpit.run_string("pass", stdin=b"x", files={"a": "b", "c": b"d"}, timeout=1)
+events: list[dict[str, object]] = []
+result = sandpit.run_string("pass", on_event=events.append)
 code: int = result.exit_code
 first: Violation = result.violations[0]
 text: bytes = result.read("name")
@@ -46,6 +48,7 @@ REJECTED = [
     "sandpit.run('s.py', calls='some')",
     "sandpit.run('s.py', trace=True)",
     "sandpit.run('s.py', timeout='1')",
+    "sandpit.run('s.py', on_event=lambda: None)",
     "sandpit.run('s.py').no_such_field",
     "sandpit.run('s.py').status == 'unknown-word' and 1 + 'x'",
 ]

@@ -67,6 +67,17 @@ def begin(program, tmp_path):
         process.communicate()
 
 
+def read(path):
+    with open(path) as stream:
+        return stream.read()
+
+
+def children(pid):
+    with contextlib.suppress(OSError):
+        return [int(one) for one in read(f"/proc/{pid}/task/{pid}/children").split()]
+    return []
+
+
 def check_numbers(events):
     """Every number is there, or a `lost` line accounts for it."""
     expected = 0
@@ -247,17 +258,11 @@ def test_events_option_reader_that_never_reads_ends_with_the_run(begin):
     )
     began = time.monotonic()
     high = 0
-    supervisor = None
     while process.poll() is None:
         time.sleep(0.05)
-        if supervisor is None:
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                children = f"/proc/{process.pid}/task/{process.pid}/children"
-                with open(children) as stream:
-                    supervisor = int(stream.read().split()[0])
-        with contextlib.suppress(OSError, TypeError):
-            with open(f"/proc/{supervisor}/statm") as stream:
-                high = max(high, int(stream.read().split()[1]) * 4096)
+        for child in children(process.pid):
+            with contextlib.suppress(OSError):
+                high = max(high, int(read(f"/proc/{child}/statm").split()[1]) * 4096)
     assert process.returncode == 124
     assert time.monotonic() - began < 5
     assert 0 < high < QUEUE_BYTES + (32 << 20)
@@ -266,7 +271,9 @@ def test_events_option_reader_that_never_reads_ends_with_the_run(begin):
 
 
 @pytest.mark.parametrize("ends", [pipe, sockets])
-def test_events_option_reader_that_goes_away_ends_the_stream_only(begin, ends, tmp_path):
+def test_events_option_reader_that_goes_away_ends_the_stream_only(
+    begin, ends, tmp_path
+):
     reading, writing = ends()
     code = "import time\nprint('begun', flush=True)\n" + FLOOD.format(5000)
     process = begin(writing, "-o", "one.sptrace", "-c", code + "\nprint('done')")
@@ -329,8 +336,7 @@ def test_events_option_end_of_stream_comes_when_the_supervisor_is_killed(begin):
     process = begin(writing, "--no-trace", "-c", "while True: pass")
     while not reader.lines:
         time.sleep(0.01)
-    with open(f"/proc/{process.pid}/task/{process.pid}/children") as stream:
-        os.kill(int(stream.read().split()[0]), signal.SIGKILL)
+    os.kill(children(process.pid)[0], signal.SIGKILL)
     assert process.wait(20) == 125
     events = reader.events()
     assert events[0]["kind"] == "start" and events[-1]["kind"] != "end"
