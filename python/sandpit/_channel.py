@@ -157,6 +157,30 @@ class Channel:
         finally:
             self._reading.release()
 
+    def look(self) -> bool | None:
+        """Take in what has come, without waiting; say whether more may come.
+
+        None: another thread is at it.
+        """
+        if self.answer is None:
+            if not self._reading.acquire(blocking=False):
+                return None
+            try:
+                while self.answer is None and self._step(0, None):
+                    pass
+            finally:
+                self._reading.release()
+        return self.answer is None
+
+    def look_at_events(self) -> bool | None:
+        """Hand on one piece of the events; say whether more may come.
+
+        None: another thread is at it.
+        """
+        if self.hand_on() is None:
+            return None
+        return self._events is not None and self._events.fileno() >= 0
+
     def stop_events(self) -> None:
         """Hand no more events on."""
         if self._events is not None:
@@ -174,12 +198,7 @@ class Channel:
 
     def poll(self) -> Answer | None:
         """Take in what has come, without waiting; the answer if it is complete."""
-        if self.answer is None and self._reading.acquire(blocking=False):
-            try:
-                while self.answer is None and self._step(0, None):
-                    pass
-            finally:
-                self._reading.release()
+        self.look()
         return self.answer
 
     def kill(self) -> None:

@@ -16,9 +16,8 @@ from ._spec import DEFAULT_CAPTURE_MAX, check_options, check_path
 from ._stdin import check_stdin, open_stdin
 
 if TYPE_CHECKING:
-    import asyncio
     from asyncio import AbstractEventLoop, TimerHandle
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Callable, Generator, Iterable, Mapping
     from types import TracebackType
     from typing import Literal
 
@@ -219,10 +218,11 @@ class Run:
                     loop.call_soon_threadsafe(ended.set)
 
             self._channel.add_listener(wake)
-            watched = self._channel.duplicate()
-            if watched is not None:
-                loop.add_reader(watched, self._channel.poll)
-            events = _WatchedEvents(self._channel, loop, ended)
+            channel = self._channel
+            answer = _Watched(channel.duplicate(), channel.look, loop, ended.set)
+            events = _Watched(
+                channel.duplicate_events(), channel.look_at_events, loop, ended.set
+            )
             try:
                 while not ended.is_set():
                     with contextlib.suppress(asyncio.TimeoutError):
@@ -230,12 +230,11 @@ class Run:
                     self._channel.press()
             finally:
                 self._channel.remove_listener(wake)
+                answer.close()
                 events.close()
-                if watched is not None:
-                    loop.remove_reader(watched)
-                    os.close(watched)
-            if events.error is not None:
-                raise events.error
+            for error in (answer.error, events.error):
+                if error is not None:
+                    raise error
         await self._hand_on_rest()
         self._settle(self._channel.answer)
 
@@ -272,46 +271,53 @@ class Run:
         return outcome
 
 
-class _WatchedEvents:
-    """Events of a run, handed on by an event loop for as long as it waits."""
+class _Watched:
+    """A descriptor of a run's, watched by an event loop for as long as it waits.
+
+    `look` takes in what came; it says whether more may come, or None where another
+    thread is at it. What it raises is kept in `error`, and `failed` is called.
+    """
 
     def __init__(
-        self, channel: Channel, loop: AbstractEventLoop, ended: asyncio.Event
+        self,
+        descriptor: int | None,
+        look: Callable[[], bool | None],
+        loop: AbstractEventLoop,
+        failed: Callable[[], None],
     ) -> None:
-        """Begin to watch; `ended` is set when the callback raises."""
-        self._channel = channel
+        """Begin to watch; the descriptor is closed at the end."""
+        self._descriptor = descriptor
+        self._look = look
         self._loop = loop
-        self._ended = ended
+        self._failed = failed
         self._later: TimerHandle | None = None
         self.error: BaseException | None = None
-        self._watched = channel.duplicate_events()
         self._watch()
 
     def close(self) -> None:
         """Watch no more."""
         if self._later is not None:
             self._later.cancel()
-        if self._watched is not None:
-            self._loop.remove_reader(self._watched)
-            os.close(self._watched)
-            self._watched = None
+        if self._descriptor is not None:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
 
     def _watch(self) -> None:
-        if self._watched is not None:
-            self._loop.add_reader(self._watched, self._hand_on)
+        if self._descriptor is not None:
+            self._loop.add_reader(self._descriptor, self._ready)
 
-    def _hand_on(self) -> None:
-        assert self._watched is not None
+    def _ready(self) -> None:
+        assert self._descriptor is not None
         try:
-            some = self._channel.hand_on()
+            more = self._look()
         except BaseException as error:
             self.error = error
-            self._ended.set()
-            some = False
-        if not some:
-            # Readable and yet nothing for us: it is over, or another thread is at it.
-            self._loop.remove_reader(self._watched)
-        if some is None:
+            self._failed()
+            more = False
+        if not more:
+            self._loop.remove_reader(self._descriptor)
+        if more is None:
             self._later = self._loop.call_later(_BUSY_S, self._watch)
 
 
