@@ -26,10 +26,17 @@ const struct sp_command sp_commands[] = {
      .summary = "write a trace in the format of another program",
      .usage = "[options] TRACE",
      .description =
-         "jsonl: every event as a line of JSON; chrome: for ui.perfetto.dev.\n"
-         "TRACE may be - for standard input. FILE appears when it is complete.\n"
-         "Exit code: 0, or 2 when the trace cannot be read or the output not written.",
-     .example = "sandpit export --format chrome -o script.json script.sptrace",
+         "jsonl       every event as a line of JSON, calls and returns singly\n"
+         "chrome      for ui.perfetto.dev and chrome://tracing\n"
+         "speedscope  for speedscope.app\n"
+         "collapsed   stacks for flame graphs\n"
+         "otlp        OpenTelemetry traces, a request a line\n"
+         "ocsf        security events of the Open Cybersecurity Schema Framework\n"
+         "TRACE may be - for standard input. FILE appears when it is complete. Exit "
+         "code:\n"
+         "0, or 2 when the trace cannot be read or the output not written.",
+     .example = "sandpit export --format chrome -o script.json script.sptrace\n"
+                "sandpit export script.sptrace | jq 'select(.kind == \"return\")'",
      .options = sp_export_table,
      .values_size = sizeof(struct sp_export_options),
      .usage_status = SP_EXIT_BAD_INPUT,

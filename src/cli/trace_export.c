@@ -31,6 +31,11 @@ static void warn_of_losses(const struct sp_export_losses *losses)
                      "warning: %" PRIu64 " calls have stacks too deep or too many to "
                      "be told apart: they count to their callers",
                      losses->stacks);
+    if (losses->frames > 0)
+        sp_cli_error(0,
+                     "warning: there are too many functions: %" PRIu64
+                     " times one is shown as '(other functions)'",
+                     losses->frames);
 }
 
 /* A fault of the export: of the output, or of what it makes of the trace. */

@@ -21,7 +21,14 @@ static const char *const color_words[] = {[SP_COLOR_AUTO] = "auto",
                                           NULL};
 
 static const char *const format_words[] = {
-    [SP_EXPORT_JSONL] = "jsonl", [SP_EXPORT_CHROME] = "chrome", NULL};
+    [SP_EXPORT_JSONL] = "jsonl",
+    [SP_EXPORT_CHROME] = "chrome",
+    [SP_EXPORT_SPEEDSCOPE] = "speedscope",
+    [SP_EXPORT_COLLAPSED] = "collapsed",
+    [SP_EXPORT_OTLP] = "otlp",
+    [SP_EXPORT_OCSF] = "ocsf",
+    NULL,
+};
 
 #define SHOW(field)   offsetof(struct sp_show_options, field)
 #define EXPORT(field) offsetof(struct sp_export_options, field)
@@ -78,7 +85,7 @@ const struct sp_option sp_export_table[] = {
      .argument = "FORMAT",
      .offset = EXPORT(format),
      .words = format_words,
-     .help = "jsonl (what is taken without this option), chrome"},
+     .help = "jsonl (if not given), chrome, speedscope, collapsed, otlp, ocsf"},
     {.name = "output",
      .letter = 'o',
      .type = SP_OPTION_FILE,

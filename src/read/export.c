@@ -20,6 +20,10 @@ struct sp_export {
 static const struct sp_export_ops *const formats[SP_EXPORT_FORMATS] = {
     [SP_EXPORT_JSONL] = &sp_export_jsonl,
     [SP_EXPORT_CHROME] = &sp_export_chrome,
+    [SP_EXPORT_SPEEDSCOPE] = &sp_export_speedscope,
+    [SP_EXPORT_COLLAPSED] = &sp_export_collapsed,
+    [SP_EXPORT_OTLP] = &sp_export_otlp,
+    [SP_EXPORT_OCSF] = &sp_export_ocsf,
 };
 
 int sp_export_no_memory(struct sp_export_context *c)

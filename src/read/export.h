@@ -21,6 +21,10 @@
 enum sp_export_format {
     SP_EXPORT_JSONL, /* as `show --json` */
     SP_EXPORT_CHROME,
+    SP_EXPORT_SPEEDSCOPE,
+    SP_EXPORT_COLLAPSED,
+    SP_EXPORT_OTLP,
+    SP_EXPORT_OCSF,
     SP_EXPORT_FORMATS
 };
 
@@ -28,6 +32,7 @@ enum sp_export_format {
 struct sp_export_losses {
     uint64_t deep_calls; /* calls nested deeper than can be followed */
     uint64_t stacks; /* calls whose stack found no room: they count to their caller */
+    uint64_t frames; /* functions that found no room, each time one is met */
 };
 
 struct sp_export;

@@ -32,6 +32,10 @@ struct sp_export_ops {
 
 extern const struct sp_export_ops sp_export_jsonl;
 extern const struct sp_export_ops sp_export_chrome;
+extern const struct sp_export_ops sp_export_speedscope;
+extern const struct sp_export_ops sp_export_collapsed;
+extern const struct sp_export_ops sp_export_otlp;
+extern const struct sp_export_ops sp_export_ocsf;
 
 /* Sets the fault; returns -1. */
 int sp_export_no_memory(struct sp_export_context *c);
@@ -63,6 +67,11 @@ void sp_export_value(struct sp_buffer *b, const struct sp_tape *tape, uint32_t i
 /* Members of the line's object as members of the object begun in `b`, without those that every
  * line begins with. */
 void sp_export_members(struct sp_buffer *b, const struct sp_tape *tape);
+
+/* A line may have any members, and the same one twice, which many readers refuse: of each object
+ * the first of a name is taken, and no more than so many. `at` is the name's node. */
+#define SP_EXPORT_MEMBERS_MAX 64u
+bool sp_export_takes(const struct sp_tape *tape, uint32_t object, uint32_t at);
 
 /* Whether a member's name is one of the six that every line begins with. */
 bool sp_export_is_head(const struct sp_json_node *name);

@@ -68,11 +68,25 @@ static void put_list(struct sp_buffer *b, const struct sp_tape *tape, uint32_t i
     sp_buffer_append(b, "]", 1);
 }
 
+bool sp_export_takes(const struct sp_tape *tape, uint32_t object, uint32_t at)
+{
+    const struct sp_json_node *nodes = tape->nodes;
+    unsigned before = 0;
+    for (uint32_t i = object + 1; i < at; i = nodes[i + 1].next)
+        if (++before == SP_EXPORT_MEMBERS_MAX ||
+            (nodes[i].size == nodes[at].size &&
+             memcmp(nodes[i].text, nodes[at].text, nodes[at].size) == 0))
+            return false;
+    return true;
+}
+
 static void put_object(struct sp_buffer *b, const struct sp_tape *tape, uint32_t i)
 {
     const struct sp_json_node *nodes = tape->nodes;
     sp_buffer_append(b, "{", 1);
     for (uint32_t at = i + 1; at < nodes[i].next; at = nodes[at + 1].next) {
+        if (!sp_export_takes(tape, i, at))
+            continue;
         if (at > i + 1)
             sp_buffer_append(b, ",", 1);
         sp_export_string(b, nodes[at].text, nodes[at].size);
@@ -126,7 +140,7 @@ void sp_export_members(struct sp_buffer *b, const struct sp_tape *tape)
 {
     const struct sp_json_node *nodes = tape->nodes;
     for (uint32_t at = 1; at < nodes[0].next; at = nodes[at + 1].next) {
-        if (sp_export_is_head(&nodes[at]))
+        if (sp_export_is_head(&nodes[at]) || !sp_export_takes(tape, 0, at))
             continue;
         if (b->size > 0 && b->data[b->size - 1] != '{')
             sp_buffer_append(b, ",", 1);

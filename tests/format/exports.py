@@ -104,3 +104,173 @@ def chrome_steps(document: Json) -> Iterator[Step]:
         if event["ph"] in "BE":
             at = round(event["ts"] * 1000)
             yield thread, event["ph"] == "B", event.get("name", ""), at
+
+
+def speedscope_steps(document: Json) -> Iterator[Step]:
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    for number, profile in enumerate(document["profiles"]):
+        assert profile["type"] == "evented"
+        for event in profile["events"]:
+            assert profile["startValue"] <= event["at"] <= profile["endValue"]
+            yield number, event["type"] == "O", names[event["frame"]], event["at"]
+
+
+def check_speedscope(document: Json) -> None:
+    """What file-format-schema.json of speedscope demands."""
+    assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
+    assert isinstance(document["name"], str) and isinstance(document["exporter"], str)
+    assert 0 <= document["activeProfileIndex"] < len(document["profiles"])
+    frames = document["shared"]["frames"]
+    for frame in frames:
+        assert set(frame) <= {"name", "file", "line", "col"}
+        assert isinstance(frame["name"], str)
+        assert isinstance(frame.get("file", ""), str)
+        assert isinstance(frame.get("line", 1), int)
+    for profile in document["profiles"]:
+        shared = {"type", "name", "unit", "startValue", "endValue"}
+        own = {"evented": {"events"}, "sampled": {"samples", "weights"}}
+        assert set(profile) == shared | own[profile["type"]]
+        assert profile["unit"] == "nanoseconds"
+        assert profile["startValue"] <= profile["endValue"]
+        used = {event["frame"] for event in profile.get("events", [])}
+        used.update(*profile.get("samples", []))
+        assert used <= set(range(len(frames)))
+        for event in profile.get("events", []):
+            assert set(event) == {"type", "frame", "at"} and event["type"] in "OC"
+        if profile["type"] == "sampled":
+            assert len(profile["samples"]) == len(profile["weights"])
+            assert sum(profile["weights"]) == profile["endValue"]
+
+
+def otlp_spans(text: str) -> dict[str, Json]:
+    """Give the spans of OTLP's JSON by id, having checked them and their tree."""
+    found: dict[str, Json] = {}
+    for line in text.splitlines():
+        request = json.loads(line)
+        assert set(request) == {"resourceSpans"}
+        for resource in request["resourceSpans"]:
+            assert set(resource) == {"resource", "scopeSpans"}
+            check_attributes(resource["resource"]["attributes"])
+            for scope in resource["scopeSpans"]:
+                assert scope["scope"]["name"] == "sandpit"
+                for span in scope["spans"]:
+                    check_span(span)
+                    assert span["spanId"] not in found
+                    found[span["spanId"]] = span
+    roots = [span for span in found.values() if "parentSpanId" not in span]
+    assert len(roots) == 1 and roots[0]["name"].startswith("sandpit run")
+    for span in found.values():
+        parent = found[span.get("parentSpanId", span["spanId"])]
+        assert parent["traceId"] == span["traceId"]
+        for late, early in ((span, parent), (parent, span)):
+            edge = "startTimeUnixNano" if late is span else "endTimeUnixNano"
+            assert int(late[edge]) >= int(early[edge]), (span["name"], edge)
+    return found
+
+
+SPAN = {
+    "traceId",
+    "spanId",
+    "parentSpanId",
+    "kind",
+    "name",
+    "startTimeUnixNano",
+    "endTimeUnixNano",
+    "attributes",
+    "events",
+    "status",
+}
+
+
+def check_span(span: Json) -> None:
+    assert set(span) <= SPAN
+    assert len(bytes.fromhex(span["traceId"])) == 16
+    for name in ("spanId", "parentSpanId"):
+        assert name not in span or len(bytes.fromhex(span[name])) == 8
+    assert int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) < 2**64
+    assert set(span.get("status", {})) <= {"code", "message"}
+    check_attributes(span.get("attributes", []))
+    for event in span.get("events", []):
+        assert set(event) == {"timeUnixNano", "name", "attributes"}
+        assert 0 <= int(event["timeUnixNano"]) < 2**64
+        check_attributes(event["attributes"])
+
+
+def check_attributes(attributes: list[Json]) -> None:
+    names = [attribute["key"] for attribute in attributes]
+    assert len(names) == len(set(names)), names
+    for attribute in attributes:
+        assert set(attribute) == {"key", "value"}
+        check_value(attribute["value"])
+
+
+def check_value(value: Json) -> None:
+    """One of the forms of AnyValue; 64-bit numbers are texts."""
+    assert len(value) <= 1
+    for form, content in value.items():
+        if form == "arrayValue":
+            for one in content["values"]:
+                check_value(one)
+        elif form == "kvlistValue":
+            check_attributes(content["values"])
+        elif form == "intValue":
+            assert isinstance(content, str) and -(2**63) <= int(content) < 2**63
+        else:
+            types = {"stringValue": str, "boolValue": bool, "doubleValue": float}
+            assert isinstance(content, types[form])
+
+
+def attributes_of(span: Json) -> Json:
+    return {
+        one["key"]: next(iter(one["value"].values()), None)
+        for one in span.get("attributes", [])
+    }
+
+
+# What each class of OCSF 1.6.0 demands beside the members of every event.
+OCSF = {
+    1001: ("System Activity", {"file", "actor", "device"}, {1, 3, 4, 5, 6, 7, 14, 99}),
+    1005: ("System Activity", {"module", "actor", "device"}, {1}),
+    1007: ("System Activity", {"process", "actor", "device"}, {1, 2}),
+    2004: ("Findings", {"finding_info"}, {1, 2}),
+    4001: ("Network Activity", {"dst_endpoint"}, {1, 6, 7, 99}),
+    4003: ("Network Activity", {"query", "src_endpoint"}, {1, 6}),
+}
+OCSF_SHARED = {
+    "class_uid",
+    "category_uid",
+    "activity_id",
+    "type_uid",
+    "severity_id",
+    "time",
+    "metadata",
+}
+OBJECTS = {  # what must be there, and at least one of what
+    "file": ({"name", "type_id"}, set()),
+    "actor": (set(), {"process", "app_name"}),
+    "process": (set(), {"pid"}),
+    "device": ({"type_id"}, {"name"}),
+    "module": ({"load_type_id", "file"}, set()),
+    "finding_info": ({"uid", "title"}, set()),
+    "dst_endpoint": (set(), {"ip", "name"}),
+    "src_endpoint": (set(), {"ip", "name"}),
+    "query": ({"hostname"}, set()),
+}
+
+
+def check_ocsf(event: Json) -> None:
+    category, own, activities = OCSF[event["class_uid"]]
+    assert OCSF_SHARED | own <= set(event)
+    assert event["category_uid"] == event["class_uid"] // 1000
+    assert event["category_name"] == category
+    assert event["activity_id"] in activities
+    assert event["type_uid"] == event["class_uid"] * 100 + event["activity_id"]
+    assert event["severity_id"] in range(1, 5)
+    assert isinstance(event["time"], int)
+    assert event["metadata"]["version"] == "1.6.0"
+    assert event["metadata"]["product"]["vendor_name"] == "sandpit"
+    for name, (all_of, one_of) in OBJECTS.items():
+        for place in (event, *event.get("evidences", [])):
+            if name in place:
+                assert all_of <= set(place[name]), (name, place[name])
+                assert not one_of or one_of & set(place[name])

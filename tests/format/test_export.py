@@ -10,9 +10,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from exports import Made, chrome_steps, spans
+from exports import (
+    Made,
+    attributes_of,
+    check_ocsf,
+    check_speedscope,
+    chrome_steps,
+    otlp_spans,
+    spans,
+    speedscope_steps,
+)
 
-FORMATS = ["jsonl", "chrome"]
+FORMATS = ["jsonl", "chrome", "speedscope", "collapsed", "otlp", "ocsf"]
 
 EVERYTHING = """\
 import asyncio, os, socket, subprocess, sys, threading
@@ -182,8 +191,238 @@ def test_chrome_names_processes_and_threads(export, real):
     assert {e["ph"] for e in document["traceEvents"]} <= set("BEiM")
 
 
-# ---- streams of calls that are not balanced ----------------------------------------------
+# ---- speedscope ------------------------------------------------------------------------
 
+
+@needs_runs
+def test_speedscope_has_the_calls_of_each_thread(export, reader, real):
+    document = strict(export("speedscope", real["all"]))
+    check_speedscope(document)
+    found = list(spans(speedscope_steps(document)))
+    calls = [e for e in events_of(reader, real["all"]) if e["kind"] == "call"]
+    assert len(found) == len(calls)
+    threads = {(e["pid"], e["tid"]) for e in calls}
+    assert len(document["profiles"]) >= len(threads) >= 4
+    assert sum(name == "work" for _, name, *_ in found) == 4
+
+
+@needs_runs
+def test_speedscope_has_weighed_pairs_of_folded_calls(export, reader, real):
+    document = strict(export("speedscope", real["folded"]))
+    check_speedscope(document)
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    weights = {}
+    for profile in document["profiles"]:
+        for sample, weight in zip(profile["samples"], profile["weights"]):
+            pair = tuple(names[frame] for frame in sample)
+            weights[pair] = weights.get(pair, 0) + weight
+    expected = {}
+    for event in events_of(reader, real["folded"]):
+        if event["kind"] == "call" and event.get("self"):
+            caller = (event["caller"],) if "caller" in event else ()
+            pair = (*caller, event["function"])
+            expected[pair] = expected.get(pair, 0) + event["self"]
+    assert weights == expected
+
+
+@needs_runs
+def test_speedscope_without_calls_is_a_file_that_opens(export, real):
+    document = strict(export("speedscope", real["off"]))
+    check_speedscope(document)
+    assert document["profiles"][0]["events"] == []
+
+
+# ---- collapsed -------------------------------------------------------------------------
+
+
+def test_collapsed_has_each_stack_with_its_own_time(export, tmp_path):
+    us = 1000
+    made = Made().functions("a", "b;c", "d")
+    made.run(0, [(1, 10 * us), (2, 20 * us), (3, 50 * us), (-3, 55 * us), (-2, 60 * us)])
+    made.run(60 * us, [(2, 60 * us), (-2, 61 * us), (-1, 70 * us)])
+    made.run(0, [(1, 100 * us), (-1, 100 * us + 400)], tid=101).end(200 * us)
+    lines = export("collapsed", made.write(tmp_path / "t.sptrace")).splitlines()
+    a, b, d = "a (/m.py:3)", "b,c (/m.py:3)", "d (/m.py:3)"
+    assert dict(line.rsplit(" ", 1) for line in lines) == {
+        a: "19",
+        f"{a};{b}": "36",
+        f"{a};{b};{d}": "5",
+    }
+
+
+@needs_runs
+def test_collapsed_has_the_stacks_of_a_run(export, real):
+    lines = export("collapsed", real["all"]).splitlines()
+    assert len({line.rpartition(" ")[0] for line in lines}) == len(lines)
+    for line in lines:
+        stack, _, count = line.rpartition(" ")
+        assert int(count) > 0 and all(stack.split(";"))
+    assert any("work (" in line and "main (" in line for line in lines)
+    for line in export("collapsed", real["folded"]).splitlines():
+        assert line.count(";") <= 1
+
+
+def test_collapsed_stacks_are_as_deep_as_recursion_usually_is(reader, tmp_path):
+    depth = 3000
+    made = Made().functions("f", "g")
+    calls = [(1 + i % 2, i * 1000) for i in range(depth)]
+    returns = [(-1 - i % 2, (2 * depth - i) * 1000) for i in reversed(range(depth))]
+    made.run(0, calls).run(depth * 1000, returns).end(10**9)
+    done = reader("export", "-f", "collapsed", made.write(tmp_path / "t.sptrace"))
+    assert done.returncode == 0
+    assert f"warning: {depth - 2048} calls have stacks too deep" in done.stderr
+    total = sum(int(line.rpartition(" ")[2]) for line in done.stdout.splitlines())
+    assert total == 2 * depth
+
+
+# ---- otlp ------------------------------------------------------------------------------
+
+
+@needs_runs
+def test_otlp_has_a_tree_of_run_processes_and_calls(export, real):
+    found = otlp_spans(export("otlp", real["all"]))
+    processes = [s for s in found.values() if s["name"].startswith("process ")]
+    parents = [found[s["parentSpanId"]]["name"].split()[0] for s in processes]
+    assert sorted(parents) == ["process", "process", "sandpit"]
+    assert {attributes_of(s)["process.exit.code"] for s in processes} == {"0", "3"}
+    calls = [s for s in found.values() if "code.function.name" in attributes_of(s)]
+    for span in calls:
+        assert int(span["endTimeUnixNano"]) - int(span["startTimeUnixNano"]) >= 1e6
+    assert {"<module>", "main"} <= {span["name"] for span in calls}
+
+
+@needs_runs
+def test_otlp_has_events_and_failed_spans_of_what_was_denied(export, reader, real):
+    for level in ("all", "folded", "off"):
+        found = otlp_spans(export("otlp", real[level]))
+        events = events_of(reader, real[level])
+        told = [event["name"] for span in found.values() for event in span.get("events", [])]
+        for kind in ("open", "import", "socket", "file", "exec", "output", "thread"):
+            assert told.count(kind) == sum(e["kind"] == kind for e in events), kind
+        failed = {s["name"]: s["status"] for s in found.values() if "status" in s}
+        assert failed["denied: connect 192.0.2.1:80"]["code"] == 2
+        assert "is denied by policy" in failed["denied: connect 192.0.2.1:80"]["message"]
+
+
+@needs_runs
+@pytest.mark.requires("opentelemetry")
+def test_otlp_is_read_by_its_protocol_buffers(export, real):
+    import base64
+
+    from google.protobuf import json_format
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
+
+    def with_base64(value):
+        """Protobuf's own JSON has ids in base64; OTLP's has them in hexadecimal."""
+        if isinstance(value, list):
+            return [with_base64(one) for one in value]
+        if not isinstance(value, dict):
+            return value
+        ids = {"traceId", "spanId", "parentSpanId"}
+        return {
+            name: base64.b64encode(bytes.fromhex(one)).decode()
+            if name in ids
+            else with_base64(one)
+            for name, one in value.items()
+        }
+
+    for line in export("otlp", real["all"]).splitlines():
+        request = trace_service_pb2.ExportTraceServiceRequest()
+        json_format.ParseDict(with_base64(json.loads(line)), request)
+        assert len(request.resource_spans[0].scope_spans[0].spans) > 5
+
+
+def test_otlp_ids_are_the_same_each_time(export, golden):
+    assert export("otlp", golden("good")) == export("otlp", golden("good"))
+
+
+def test_otlp_parts_what_is_too_long_for_one_request(export, tmp_path):
+    made = Made()
+    for number in range(5000):
+        made.add("open", 1000 + number, layer="kernel", path=f"/{number:0300d}")
+    text = export("otlp", made.end(10_000).write(tmp_path / "t.sptrace"))
+    assert len(text.splitlines()) > 1
+    found = otlp_spans(text)
+    opened = [
+        attributes_of(event)["file.path"]
+        for span in found.values()
+        for event in span.get("events", [])
+    ]
+    assert len(opened) == len(set(opened)) == 5000
+    assert max(len(span.get("events", [])) for span in found.values()) <= 512
+
+
+# ---- ocsf ------------------------------------------------------------------------------
+
+
+@needs_runs
+def test_ocsf_events_are_of_their_classes(export, reader, real):
+    for level in ("all", "folded", "off"):
+        text = export("ocsf", real[level])
+        events = [strict(line) for line in text.splitlines()]
+        for event in events:
+            check_ocsf(event)
+        kinds = {
+            *("start", "open", "file", "native", "fork", "exec", "exit", "connect"),
+            *("bind", "resolve", "violation", "tamper", "limit", "lost"),
+        }
+        told = [e["seq"] for e in events_of(reader, real[level]) if e["kind"] in kinds]
+        assert [event["metadata"]["sequence"] for event in events] == told
+        activities = {(e["class_uid"], e["activity_name"]) for e in events}
+        assert {(1001, "Open"), (1001, "Rename"), (1001, "Delete")} <= activities
+        assert {(1007, "Launch"), (1007, "Terminate"), (2004, "Create")} <= activities
+
+
+def test_ocsf_classes_and_activities(export, tmp_path):
+    made = Made()
+    made.add("connect", 1, op="connect", family="inet", address="192.0.2.1", port=80)
+    made.add("connect", 1, op="send", family="unix", address="/run/log")
+    made.add("bind", 1, op="listen", family="inet6", address="::1", port=8080)
+    made.add("resolve", 1, host="example.com", addresses=["192.0.2.1", "192.0.2.2"])
+    made.add("resolve", 1, host="_odd_.example", address="10.0.0.1", port=53)
+    made.add("file", 1, op="chmod", path="/a/b", errno=13)
+    made.add("violation", 1, category="fs", operation="read", target="/x", path="/x",
+             rule="r", action="deny", message="no", hint="--allow-read /x")  # fmt: skip
+    made.add("violation", 2, category="fs", operation="read", target="/x", of=7, count=3)
+    made.add("violation", 2, category="fs", operation="read", target="/x", action="stop")
+    made.add("tamper", 2, what="prctl")
+    text = export("ocsf", made.end(3_000_000).write(tmp_path / "t.sptrace"))
+    events = [strict(line) for line in text.splitlines()]
+    for event in events:
+        check_ocsf(event)
+    told = [(e["class_uid"], e["activity_id"], e["severity_id"]) for e in events]
+    assert told == [
+        *[(1007, 1, 1), (4001, 1, 1), (4001, 6, 1), (4001, 7, 1), (4003, 6, 1)],
+        *[(4003, 1, 1), (1001, 7, 1), (2004, 1, 3), (2004, 2, 3), (2004, 1, 4)],
+        *[(2004, 1, 4), (1007, 2, 1)],
+    ]
+    assert events[1]["dst_endpoint"] == {"ip": "192.0.2.1", "port": 80}
+    assert events[2]["dst_endpoint"] == {"name": "/run/log"}
+    assert [a["rdata"] for a in events[4]["answers"]] == ["192.0.2.1", "192.0.2.2"]
+    assert (events[6]["status_id"], events[6]["status_code"]) == (2, "13")
+    assert events[8]["finding_info"]["uid"] == events[7]["finding_info"]["uid"]
+    assert events[8]["count"] == 3
+    assert events[7]["remediation"] == {"desc": "--allow-read /x"}
+    assert events[-1]["time"] == 1_700_000_000_003
+
+
+@needs_runs
+@pytest.mark.requires("ocsf_json_schema")
+def test_ocsf_events_fit_the_published_schema(export, real):
+    from jsonschema import Draft202012Validator
+    from ocsf_json_schema import OcsfJsonSchemaEmbedded, get_ocsf_schema
+
+    schemas = OcsfJsonSchemaEmbedded(get_ocsf_schema(version="1.6.0"))
+    for line in export("ocsf", real["all"]).splitlines():
+        event = json.loads(line)
+        name = schemas.lookup_class_name_from_uid(class_uid=event["class_uid"])
+        schema = schemas.get_class_schema(class_name=name, profiles=[])
+        problems = Draft202012Validator(schema).iter_errors(event)
+        assert [problem.message for problem in problems] == []
+
+
+# ---- streams of calls that are not balanced ----------------------------------------------
+STEPS = {"chrome": chrome_steps, "speedscope": speedscope_steps}
 UNBALANCED = {
     "returns without calls": [(-1, 10), (2, 20), (-2, 30), (-3, 40)],
     "calls without returns": [(1, 10), (2, 20), (3, 30)],
@@ -198,9 +437,12 @@ def test_unbalanced_calls_come_out_nested(export, tmp_path, case):
     made = Made().functions("a", "b", "c").run(5, UNBALANCED[case]).end(100)
     trace = made.write(tmp_path / "t.sptrace")
     calls = [number for number, _ in UNBALANCED[case] if number > 0]
-    found = list(spans(chrome_steps(strict(export("chrome", trace)))))
-    assert len(found) == len(calls)
-    assert max(end for *_, end in found) <= 100
+    for format, steps in STEPS.items():
+        found = list(spans(steps(strict(export(format, trace)))))
+        assert len(found) == len(calls)
+        assert max(end for *_, end in found) <= 100
+    otlp_spans(export("otlp", trace))
+    export("collapsed", trace)
 
 
 def test_open_calls_end_with_their_process_or_when_last_seen(reader, tmp_path):
@@ -208,12 +450,13 @@ def test_open_calls_end_with_their_process_or_when_last_seen(reader, tmp_path):
     made.run(5, [(2, 20)], tid=101).add("thread", 40, tid=101, op="end")
     cut = made.write(tmp_path / "cut.sptrace")
     whole = made.end(70).write(tmp_path / "whole.sptrace")
-    ends = {}
-    for trace in (cut, whole):
-        done = reader("export", "-f", "chrome", trace)
-        found = spans(chrome_steps(strict(done.stdout)))
-        ends[trace.stem] = {name[0]: end for _, name, _, _, end in found}
-    assert ends == {"cut": {"a": 10, "b": 40}, "whole": {"a": 70, "b": 40}}
+    for format, steps in STEPS.items():
+        ends = {}
+        for trace in (cut, whole):
+            done = reader("export", "-f", format, trace)
+            found = spans(steps(strict(done.stdout)))
+            ends[trace.stem] = {name[0]: end for _, name, _, _, end in found}
+        assert ends == {"cut": {"a": 10, "b": 40}, "whole": {"a": 70, "b": 40}}
 
 
 def test_a_generator_is_seen_each_time_it_runs(export, tmp_path):

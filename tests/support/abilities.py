@@ -23,6 +23,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "openssl", "strace", "xxd", "zsh")
 MODULES = ("matplotlib", "mypy", "numpy", "pandas", "requests")
+# What reads exported traces in tests.
+MODULES += ("ocsf_json_schema", "opentelemetry")
 
 
 def require(name: str, missing: str | None = None) -> None:
