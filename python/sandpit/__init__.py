@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from ._calls import CallGraph, CallNode, CallRoot, CallTree
 from ._errors import (
     HostError,
     InternalError,
@@ -37,6 +38,10 @@ __all__ = [
     "PIPE",
     "AddressUse",
     "AppliedPolicy",
+    "CallGraph",
+    "CallNode",
+    "CallRoot",
+    "CallTree",
     "Events",
     "ExceptionInfo",
     "FileChanges",

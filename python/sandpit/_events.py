@@ -7,6 +7,7 @@ from operator import index as as_index
 from typing import Any, overload
 
 from . import _native
+from ._calls import CallGraph, CallTree, calls_of
 from ._tables import AddressUse, FileUse, Process, files_of, network_of, processes_of
 
 Event = dict[str, Any]
@@ -133,6 +134,17 @@ class Events(Sequence[Event]):
             layer=b"" if layer is None else _bytes_of(layer, "a layer"),
             text=b"" if text is None else _bytes_of(text, "text"),
         )
+
+    def calls(self) -> CallTree | CallGraph:
+        """Give who called what, how often and for how long.
+
+        Returns
+        -------
+        CallTree or CallGraph : the exact tree of calls of each thread where the level
+            was `all`; else the pairs of caller and function of each process, from
+            counts. Nodes are made when they are asked for; at most 2,097,152.
+        """
+        return calls_of(self._native, self._within())
 
     def files(self) -> list[FileUse]:
         """Give the files that were used, in the order of their first use.

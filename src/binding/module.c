@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "binding/calls_type.h"
 #include "binding/errors.h"
 #include "binding/feed_type.h"
 #include "binding/source.h"
@@ -82,8 +83,13 @@ static int add_type(PyObject *module, const char *name, PyType_Spec *spec)
 
 static int execute(PyObject *module)
 {
-    const int failed = add_type(module, "Trace", &sp_trace_type_spec);
-    return failed != 0 ? failed : add_type(module, "Feed", &sp_feed_type_spec);
+    PyType_Spec *const types[] = {&sp_trace_type_spec, &sp_feed_type_spec,
+                                  &sp_calls_type_spec};
+    static const char *const names[] = {"Trace", "Feed", "Calls"};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (add_type(module, names[i], types[i]) < 0)
+            return -1;
+    return 0;
 }
 
 static PyModuleDef_Slot slots[] = {

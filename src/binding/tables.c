@@ -105,14 +105,20 @@ static PyObject *uses_list(const struct sp_uses *u)
     return made;
 }
 
-static void take_file(void *to, const struct sp_read_event *event)
+static int take_file(void *to, const struct sp_read_event *event,
+                     struct sp_fault *ret_fault)
 {
+    (void)ret_fault;
     sp_files_add(to, event);
+    return 0;
 }
 
-static void take_network(void *to, const struct sp_read_event *event)
+static int take_network(void *to, const struct sp_read_event *event,
+                        struct sp_fault *ret_fault)
 {
+    (void)ret_fault;
     sp_network_add(to, event);
+    return 0;
 }
 
 static PyObject *uses_of(PyObject *trace, PyObject *within, struct sp_each *each)
@@ -199,9 +205,12 @@ static PyObject *processes_list(const struct sp_processes *p)
     return made;
 }
 
-static void take_process(void *to, const struct sp_read_event *event)
+static int take_process(void *to, const struct sp_read_event *event,
+                        struct sp_fault *ret_fault)
 {
+    (void)ret_fault;
     sp_processes_add(to, event);
+    return 0;
 }
 
 PyObject *sp_trace_processes(PyObject *trace, PyObject *within)

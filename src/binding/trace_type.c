@@ -83,6 +83,15 @@ struct sp_index *sp_trace_index(PyObject *trace)
     return build(self) < 0 ? NULL : self->index;
 }
 
+/* No subclass can be made, and another type has another destructor. */
+bool sp_trace_check(PyObject *object)
+{
+    if (PyType_GetSlot(Py_TYPE(object), Py_tp_dealloc) == (void *)trace_dealloc)
+        return true;
+    PyErr_SetString(PyExc_TypeError, "not a trace");
+    return false;
+}
+
 PyObject *sp_trace_fault(PyObject *trace, const struct sp_fault *fault)
 {
     return sp_raise_fault(((Trace *)trace)->name, fault);

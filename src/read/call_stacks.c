@@ -59,9 +59,10 @@ static struct sp_call_thread *thread_of(struct sp_call_stacks *s,
     struct sp_call_thread *t = sp_pair_map_get(&s->threads, e->pid, e->tid);
     if (t == NULL) {
         if (s->threads.count == SP_CALL_THREADS_MAX) {
-            sp_fault_set(ret_fault, e->line_number, 0,
-                         "more than %u threads at once, which no export can hold",
-                         SP_CALL_THREADS_MAX);
+            sp_fault_set(
+                ret_fault, e->line_number, 0,
+                "more than %u threads at once, which is more than are followed",
+                SP_CALL_THREADS_MAX);
             return NULL;
         }
         t = make(s, e->pid, e->tid);

@@ -48,7 +48,8 @@ static int take_run(struct walk *w, const char *line, size_t size,
             continue;
         event = of_line;
         sp_read_event_of_run(&event, w->run, i, w->functions);
-        w->each->take(w->each->to, &event);
+        if (w->each->take(w->each->to, &event, ret_fault) < 0)
+            return -1;
     }
     return 0;
 }
@@ -63,8 +64,7 @@ static int take_line(struct walk *w, const char *line, size_t size,
     if (sp_line_parse(line, size, place, &w->tape, head, ret_fault) < 0)
         return -1;
     sp_read_event_set(&event, head, line, size, place->number, &w->tape);
-    w->each->take(w->each->to, &event);
-    return 0;
+    return w->each->take(w->each->to, &event, ret_fault);
 }
 
 static int take_lines(struct walk *w, struct sp_fault *ret_fault)

@@ -15,7 +15,9 @@ struct sp_each {
     const uint64_t *within; /* ascending positions; NULL: all */
     size_t within_count;
     const bool *kinds; /* by enum sp_kind and SP_READ_RETURN; NULL: all */
-    void (*take)(void *to, const struct sp_read_event *event);
+    /* 0, or -1 with *ret_fault, which ends it. */
+    int (*take)(void *to, const struct sp_read_event *event,
+                struct sp_fault *ret_fault);
     void *to;
 };
 

@@ -1,26 +1,37 @@
 #include "read/pair_map.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define SLOTS_FIRST 64u
 
 void sp_pair_map_init(struct sp_pair_map *m)
 {
     *m = (struct sp_pair_map){0};
+    /* Who makes a trace cannot know which pairs will meet. Without the kernel's help the place
+     * of the map in memory has to do. */
+    if (getrandom(&m->seed, sizeof m->seed, GRND_NONBLOCK) != sizeof m->seed)
+        m->seed = (uint64_t)(uintptr_t)m;
 }
 
 void sp_pair_map_release(struct sp_pair_map *m)
 {
     free(m->slots);
-    sp_pair_map_init(m);
+    *m = (struct sp_pair_map){0};
+}
+
+static uint64_t mixed(uint64_t h)
+{
+    h ^= h >> 32;
+    h *= UINT64_C(0xd6e8feb86659fd93);
+    h ^= h >> 32;
+    return h * UINT64_C(0xd6e8feb86659fd93);
 }
 
 /* Numbers of processes and threads lie close together: mixed well, they spread. */
 static size_t home(const struct sp_pair_map *m, int64_t first, int64_t second)
 {
-    uint64_t h = (uint64_t)first * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)second;
-    h ^= h >> 32;
-    h *= UINT64_C(0xd6e8feb86659fd93);
+    uint64_t h = mixed(mixed((uint64_t)first ^ m->seed) ^ (uint64_t)second);
     h ^= h >> 32;
     return (size_t)h & (m->slots_count - 1);
 }
@@ -45,6 +56,7 @@ static bool grow(struct sp_pair_map *m)
     struct sp_pair_map larger = {
         .slots_count = m->slots_count == 0 ? SLOTS_FIRST : m->slots_count * 2,
         .count = m->count,
+        .seed = m->seed,
     };
     larger.slots = calloc(larger.slots_count, sizeof *larger.slots);
     if (larger.slots == NULL)

@@ -16,6 +16,7 @@ struct sp_pair_map {
     struct sp_pair_slot *slots; /* owned; a power of two of them, or none */
     size_t slots_count;
     size_t count;
+    uint64_t seed;
 };
 
 void sp_pair_map_init(struct sp_pair_map *m);

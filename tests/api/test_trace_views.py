@@ -96,3 +96,92 @@ def test_processes_of_a_run(script, tmp_path, python):
     assert first.children == [shell, killed, fork]
     assert (below.parent, fork.children) == (fork, [below])
     assert all(0 < one.start_ns <= one.end_ns for one in others)
+
+
+PROGRAM = """
+import os, threading
+def gen(n):
+    for i in range(n):
+        yield i
+def work(n):
+    return sum(gen(n))
+class Thing:
+    def __init__(self):
+        self.x = 1
+def deep(n):
+    return n and deep(n - 1)
+def boom():
+    try:
+        {}["x"]
+    except KeyError:
+        pass
+thread = threading.Thread(target=work, args=(10,))
+thread.start()
+thread.join()
+for _ in range(7):
+    Thing()
+deep(100)
+boom()
+sorted([3, 1], key=lambda x: x)
+if os.fork() == 0:
+    work(5)
+    os._exit(0)
+os.wait()
+"""
+
+
+def counts_of(calls):
+    """Calls of the program's own functions by name, over all ways they were called."""
+    counts = {}
+    for _, node in calls.walk():
+        if node.file.endswith("script.py") and not node.native:
+            counts[node.function] = counts.get(node.function, 0) + node.count
+    return counts
+
+
+# The body of a class is called under its name.
+OWN = {"<module>": 1, "gen": 2, "work": 2, "Thing": 1, "Thing.__init__": 7, "deep": 101,
+       "boom": 1, "<lambda>": 2}  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["all", "folded"])
+def test_calls_of_a_run_are_counted(script, tmp_path, python, level):
+    result = sandpit.run(
+        script(PROGRAM), cwd=tmp_path, policy="trace-only", calls=level,
+        python=python.path)  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    calls = result.trace.calls()
+    assert type(calls) is {"all": sandpit.CallTree, "folded": sandpit.CallGraph}[level]
+    assert calls.exact is (level == "all")
+    assert counts_of(calls) == OWN
+    assert calls.unlisted == calls.lost == 0
+
+
+def test_calls_of_a_run_at_level_first_are_who_called_whom(script, tmp_path):
+    result = sandpit.run(
+        script(PROGRAM), cwd=tmp_path, policy="trace-only", calls="first"
+    )
+    calls = result.trace.calls()
+    assert isinstance(calls, sandpit.CallGraph)
+    assert set(counts_of(calls)) == set(OWN)
+
+
+def test_tree_of_a_run_has_each_way_of_calling(script, tmp_path, python):
+    path = script(PROGRAM)
+    result = sandpit.run(
+        path, cwd=tmp_path, policy="trace-only", calls="all", python=python.path
+    )
+    calls = result.trace.calls()
+    pids = {root.pid for root in calls.roots}
+    assert len(pids) == 2
+    assert len(calls.roots) == 3
+    chain = []
+    for depth, node in calls.walk():
+        if node.function == "deep":
+            chain.append((depth - len(chain), node.count))
+    assert chain == [(chain[0][0], 1)] * 101
+    for _, node in calls.walk():
+        assert 0 <= node.self_ns <= node.total_ns
+        assert node.total_ns == node.self_ns + sum(
+            child.total_ns for child in node.children
+        )

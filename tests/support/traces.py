@@ -22,6 +22,7 @@ class Lines:
     def add(
         self,
         kind: str,
+        /,
         *,
         t: int = 0,
         pid: int = 100,
