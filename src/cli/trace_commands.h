@@ -3,9 +3,12 @@
 #define SP_CLI_TRACE_COMMANDS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "cli/options.h"
 #include "read/read_event.h"
+
+#define SP_SHOW_DEPTH_MAX 1000u
 
 struct sp_show_options {
     struct sp_texts kinds;
@@ -15,7 +18,9 @@ struct sp_show_options {
     bool files; /* which view; one at most */
     bool network;
     bool processes;
-    int color; /* enum sp_color_when */
+    bool tree;
+    uint64_t depth; /* levels of calls; 0: not given */
+    int color;      /* enum sp_color_when */
 };
 
 struct sp_verify_options {

@@ -168,8 +168,9 @@ static void put_head(struct sp_screen *s)
     sp_screen_end(s);
 }
 
-static void print(void *state, struct sp_view_out *out)
+static int print(void *state, struct sp_view_out *out, struct sp_fault *ret_fault)
 {
+    (void)ret_fault;
     const struct sp_processes *p = state;
     unsigned depth = 0;
     if (!out->as_json)
@@ -186,6 +187,7 @@ static void print(void *state, struct sp_view_out *out)
                          sp_screen_number(p->unlisted));
         sp_screen_end(&out->screen);
     }
+    return 0;
 }
 
 static void *make(const void *options)
@@ -197,10 +199,13 @@ static void *make(const void *options)
     return p;
 }
 
-static void take(void *state, struct sp_view_out *out, const struct sp_read_event *e)
+static int take(void *state, struct sp_view_out *out, const struct sp_read_event *e,
+                struct sp_fault *ret_fault)
 {
     (void)out;
+    (void)ret_fault;
     sp_processes_add(state, e);
+    return 0;
 }
 
 static void dispose(void *state)
@@ -210,6 +215,7 @@ static void dispose(void *state)
 }
 
 const struct sp_view sp_view_processes = {.name = "--processes",
+                                          .structure = true,
                                           .make = make,
                                           .take = take,
                                           .print = print,

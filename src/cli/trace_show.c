@@ -151,6 +151,12 @@ static void learn(struct sp_view_out *out, const struct sp_read_event *e)
         sp_buffer_append(&out->folder, folder->text, folder->size);
 }
 
+static bool is_structure(const struct sp_read_event *e)
+{
+    return e->kind == SP_KIND_START || e->kind == SP_KIND_FORK ||
+           e->kind == SP_KIND_EXEC || e->kind == SP_KIND_EXIT;
+}
+
 /* To stderr: rows may be read by a program. */
 static void warn_of_end(const char *path, const struct sp_reader *reader)
 {
@@ -166,7 +172,9 @@ static int show_view(const struct sp_view *view, const struct sp_show_options *o
     struct sp_view_out out = {.as_json = options->json};
     struct sp_read_event event;
     struct sp_fault fault;
+    struct sp_fault late; /* a second one is not told */
     int got;
+    int result = 0;
     void *state = view->make(options);
     if (state == NULL)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "no memory");
@@ -176,18 +184,20 @@ static int show_view(const struct sp_view *view, const struct sp_show_options *o
     sp_buffer_init(&out.json, 64u << 20);
     sp_buffer_init(&out.row, 64u << 20);
     sp_buffer_init(&out.folder, GLOB_TEXT_MAX);
-    while ((got = sp_reader_next(reader, &event, &fault)) > 0) {
+    while ((got = sp_reader_next(reader, &event, &fault)) > 0 && result == 0) {
         learn(&out, &event);
-        if (matches(&filter, &event))
-            view->take(state, &out, &event);
+        if (matches(&filter, &event) || (view->structure && is_structure(&event)))
+            result = view->take(state, &out, &event, &fault);
     }
-    view->print(state, &out);
+    out.functions = sp_reader_functions(reader);
+    if (result == 0)
+        result = view->print(state, &out, got < 0 ? &late : &fault);
     view->dispose(state);
     sp_screen_release(&out.screen);
     sp_buffer_release(&out.json);
     sp_buffer_release(&out.row);
     sp_buffer_release(&out.folder);
-    if (got < 0)
+    if (got < 0 || result < 0)
         return sp_trace_complain(path, &fault);
     warn_of_end(path, reader);
     return SP_EXIT_OK;
@@ -202,7 +212,8 @@ static int find_view(const struct sp_show_options *options,
         const struct sp_view *view;
     } views[] = {{options->files, &sp_view_files},
                  {options->network, &sp_view_network},
-                 {options->processes, &sp_view_processes}};
+                 {options->processes, &sp_view_processes},
+                 {options->tree, &sp_view_tree}};
     *ret_view = NULL;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         if (!views[i].wanted)
@@ -223,6 +234,9 @@ static int check_options(const struct sp_show_options *options, int argc, char *
     if (argc > 1)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "one trace at a time: '%s' is too much",
                             argv[1]);
+    if (options->depth > SP_SHOW_DEPTH_MAX)
+        return sp_cli_error(SP_EXIT_BAD_INPUT, "--depth: at most %u levels are shown",
+                            SP_SHOW_DEPTH_MAX);
     if (options->category == NULL || sp_category_known(options->category))
         return SP_EXIT_OK;
     const char *nearest = sp_category_nearest(options->category);

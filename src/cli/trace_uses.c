@@ -157,8 +157,9 @@ static void put_head(struct sp_view_out *out, const struct state *state)
     sp_screen_end(s);
 }
 
-static void print(void *of, struct sp_view_out *out)
+static int print(void *of, struct sp_view_out *out, struct sp_fault *ret_fault)
 {
+    (void)ret_fault;
     const struct state *state = of;
     const uint32_t count = state->uses.names.count < state->uses.capacity
                                ? state->uses.names.count
@@ -175,7 +176,7 @@ static void print(void *of, struct sp_view_out *out)
                 put_use(out, state, i, rank);
         }
     if (out->as_json)
-        return;
+        return 0;
     if (count == 0)
         sp_screen_format(&out->screen, "none that is recorded");
     else if (state->uses.names.unlisted > 0)
@@ -183,6 +184,7 @@ static void print(void *of, struct sp_view_out *out)
                          sp_screen_number(state->uses.names.unlisted));
     if (count == 0 || state->uses.names.unlisted > 0)
         sp_screen_end(&out->screen);
+    return 0;
 }
 
 /* ---- the views ----------------------------------------------------------------------------- */
@@ -214,19 +216,24 @@ static void *make_network(const void *options)
     return make(sp_network_ways, "name", "name or address");
 }
 
-static void take_files(void *of, struct sp_view_out *out, const struct sp_read_event *e)
+static int take_files(void *of, struct sp_view_out *out, const struct sp_read_event *e,
+                      struct sp_fault *ret_fault)
 {
     struct state *state = of;
     (void)out;
+    (void)ret_fault;
     sp_files_add(&state->uses, e);
+    return 0;
 }
 
-static void take_network(void *of, struct sp_view_out *out,
-                         const struct sp_read_event *e)
+static int take_network(void *of, struct sp_view_out *out,
+                        const struct sp_read_event *e, struct sp_fault *ret_fault)
 {
     struct state *state = of;
     (void)out;
+    (void)ret_fault;
     sp_network_add(&state->uses, e);
+    return 0;
 }
 
 static void dispose(void *of)

@@ -8,6 +8,7 @@
 
 #include "cli/screen.h"
 #include "read/read_event.h"
+#include "trace/fault.h"
 
 /* Where the rows of a view go, and what is known of the run. */
 struct sp_view_out {
@@ -15,22 +16,26 @@ struct sp_view_out {
     struct sp_buffer json; /* an object in hand; used when `as_json` */
     struct sp_buffer row;  /* the same, harmless to a terminal */
     bool as_json;
-    struct sp_buffer folder; /* that the run began in */
+    struct sp_buffer folder;              /* that the run began in */
+    const struct sp_functions *functions; /* borrowed: that the trace named */
 };
 
-/* One view: a state of its own that events are given to, and that is printed at the end. */
+/* One view: a state of its own that events are given to, and that is printed at the end. What
+ * can fail gives 0, or -1 with *ret_fault. */
 struct sp_view {
     const char *name;
+    bool structure;                     /* processes are told of whatever the filters */
     void *(*make)(const void *options); /* struct sp_show_options; NULL: no memory */
-    void (*take)(void *state, struct sp_view_out *out, const struct sp_read_event *e);
-    void (*print)(void *state, struct sp_view_out *out);
+    int (*take)(void *state, struct sp_view_out *out, const struct sp_read_event *e,
+                struct sp_fault *ret_fault);
+    int (*print)(void *state, struct sp_view_out *out, struct sp_fault *ret_fault);
     void (*dispose)(void *state);
-    bool calls; /* calls and returns are of use to it */
 };
 
 extern const struct sp_view sp_view_files;
 extern const struct sp_view sp_view_network;
 extern const struct sp_view sp_view_processes;
+extern const struct sp_view sp_view_tree;
 
 /* Writes the object in hand as a line. */
 void sp_view_row(struct sp_view_out *out);

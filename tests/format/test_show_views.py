@@ -7,7 +7,7 @@ import json
 import pytest
 from traces import Lines
 
-VIEWS = ["--files", "--network", "--processes"]
+VIEWS = ["--files", "--network", "--processes", "--tree"]
 
 
 def rows(done):
@@ -188,6 +188,105 @@ def test_processes_of_a_deep_chain_of_forks_fit_the_screen(reader, tmp_path):
     assert max(map(len, shown)) <= 80
     assert len(shown) == 65_536 + 2
     assert shown[-1] == "and 4,465 more, which found no room"
+
+
+def some_calls(path):
+    lines = Lines("all", interpreter={"path": "/usr/bin/python3"})
+    for number, name in enumerate(["main", "slow", "quick", "len"], 1):
+        lines.function(number, name, **({"native": True} if name == "len" else {}))
+    lines.run([1, 2, 4, -4, -2, 3, -3, 3, -3], dt=[0, 1, 2, 3, 9000, 1, 2, 3, 4])
+    lines.run([2, -2], tid=101, t=9010)
+    lines.run([-1], t=9030)
+    lines.add("fork", t=9040, pid=200, parent=100, child=200)
+    lines.run([3, -3], pid=200, t=9050)
+    lines.add("exit", t=9100, pid=200, code=4)
+    return lines.end(9200).write(path / "calls.sptrace")
+
+
+def test_tree_shows_who_called_what_beneath_each_process(reader, tmp_path):
+    trace = some_calls(tmp_path)
+    lines = reader("show", "--tree", "--depth", "9", trace).stdout.splitlines()
+    assert [line.rstrip() for line in lines] == [
+        "    total      self     calls   function",
+        "100  9.2 us, no end  python3 job.py",
+        "   9.0 us     29 ns         1   main  job.py:1",
+        "   9.0 us    9.0 us         1     slow  job.py:2",
+        "     3 ns      3 ns         1       len  job.py:4",
+        "     6 ns      6 ns         2     quick  job.py:3",
+        "                                thread 101",
+        "    10 ns     10 ns         1   slow  job.py:2",
+        "> 200  60 ns, code 4  (fork)",
+        "    10 ns     10 ns         1   quick  job.py:3",
+    ]
+
+
+def test_tree_folds_what_took_no_time_to_speak_of(reader, tmp_path):
+    lines = reader("show", "--tree", some_calls(tmp_path)).stdout.splitlines()
+    assert "   9.0 us    9.0 us         1     slow  job.py:2" in lines
+    assert "     6 ns      6 ns         2     +1 more" in lines
+    assert not any("len" in line for line in lines)
+
+
+def test_tree_is_given_as_rows(reader, tmp_path):
+    found = rows(reader("show", "--tree", "--json", some_calls(tmp_path)))
+    assert [(row["tid"], row["depth"], row["function"], row["count"]) for row in found] == [
+        (100, 0, "main", 1), (100, 1, "slow", 1), (100, 2, "len", 1),
+        (100, 1, "quick", 2), (101, 0, "slow", 1), (200, 0, "quick", 1)]  # fmt: skip
+    assert all(row["exact"] is True for row in found)
+    assert found[2]["parent"] == found[1]["node"]
+    assert (found[2]["native"], found[2]["caller"]) == (True, "slow")
+    found = rows(reader("show", "--tree", "--json", "--depth", 1, some_calls(tmp_path)))
+    assert {row["depth"] for row in found} == {0}
+
+
+def test_tree_of_folded_calls_shows_each_once(reader, tmp_path):
+    lines = Lines()
+    call = {"file": "/work/job.py", "line": 1}
+    lines.add("call", function="main", **call)
+    lines.add("call", function="fib", caller="main", **call)
+    lines.add("call", function="fib", caller="fib", count=20, total=900, self=5, **call)
+    lines.add("call", function="other", caller="main", count=1, total=1, self=1, **call)
+    lines.add("call", function="lost", caller="nobody", pid=300, **call)
+    trace = lines.end(1000).write(tmp_path / "folded.sptrace")
+    shown = reader("show", "--tree", "--depth", "50", trace).stdout.splitlines()
+    assert shown[1:] == [
+        "100  1.0 us, no end  python3 job.py",
+        "        -         -         1   main  job.py:1",
+        "        -         -         1     fib  job.py:1",
+        "   900 ns      5 ns        20       fib (calls: see above)  job.py:1",
+        "     1 ns      1 ns         1     other  job.py:1",
+        "300  (its start is not told)",
+        "        -         -         1   lost  job.py:1",
+    ]
+    found = rows(reader("show", "--tree", "--json", trace))
+    assert [(row.get("caller"), row["function"], row["count"]) for row in found] == [
+        (None, "main", 1), ("main", "fib", 1), ("fib", "fib", 20), ("main", "other", 1),
+        ("nobody", "lost", 1)]  # fmt: skip
+    assert all(row["exact"] is False for row in found)
+
+
+def test_tree_of_100_000_levels_is_shown(reader, tmp_path):
+    lines = Lines("all").function(1, "down")
+    for start in range(0, 100_000, 4000):
+        lines.run([1] * 4000, t=start * 10)
+    trace = lines.end(10**7).write(tmp_path / "deep.sptrace")
+    found = rows(reader("show", "--tree", "--json", trace))
+    assert [row["depth"] for row in found] == list(range(100_000))
+    shown = reader("show", "--tree", "--depth", "1000", trace).stdout.splitlines()
+    assert len(shown) == 1002
+    assert max(map(len, shown)) <= 80
+    assert reader("show", "--tree", "--depth", "1001", trace).returncode == 2
+
+
+def test_tree_heeds_the_filters(reader, tmp_path):
+    lines = Lines("all").function(1, "mine").function(2, "theirs", file="/lib/x.py")
+    lines.run([1, 2, 1, -1, -2, -1])
+    trace = lines.end(100).write(tmp_path / "filtered.sptrace")
+    found = rows(reader("show", "--tree", "--json", "--file", "job.py", trace))
+    assert [(row["depth"], row["function"]) for row in found] == [
+        (0, "mine"),
+        (1, "mine"),
+    ]
 
 
 HOSTILE = "\x1b[31m\x9b\u202e\u2066\r\n\t\x07\udcff漢字" + "w" * 300
