@@ -8,7 +8,7 @@
 const struct sp_command sp_commands[] = {
     {.name = "show",
      .summary = "show what a trace recorded",
-     .usage = "[options] TRACE",
+     .usage = "[options] TRACE [FILE | DIGEST]",
      .description = "Without a filter: what the program did, what it tried, what was "
                     "denied and how\n"
                     "it ended. With one: a line for each event. TRACE may be - for "

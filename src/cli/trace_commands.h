@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "cli/options.h"
+#include "cli/screen.h"
 #include "read/read_event.h"
 
 #define SP_SHOW_DEPTH_MAX 1000u
@@ -19,8 +20,11 @@ struct sp_show_options {
     bool network;
     bool processes;
     bool tree;
-    uint64_t depth; /* levels of calls; 0: not given */
-    int color;      /* enum sp_color_when */
+    bool timeline;
+    bool source;
+    const char *source_of; /* what stands behind the trace; NULL: nothing */
+    uint64_t depth;        /* levels of calls; 0: not given */
+    int color;             /* enum sp_color_when */
 };
 
 struct sp_verify_options {
@@ -51,10 +55,17 @@ struct sp_fault;
 int sp_trace_complain(const char *path, const struct sp_fault *fault);
 
 /* What `show` prints: one line for an event, or the summary of a whole trace. */
-struct sp_screen;
 struct sp_summary;
 struct sp_verify;
 void sp_show_line(struct sp_screen *s, const struct sp_read_event *event);
+
+/* What stands in that line behind the kind, from a column on; and how its kind is shown. */
+void sp_show_text(struct sp_screen *s, const struct sp_read_event *event,
+                  unsigned column);
+bool sp_show_leads(
+    struct sp_screen *s,
+    const struct sp_read_event *event); /* the most telling; false: none */
+enum sp_style sp_show_style(int kind);
 void sp_show_summary(
     struct sp_screen *s, const char *path, const struct sp_summary *summary,
     const struct sp_verify *verify); /* verify NULL: it was not checked */

@@ -112,36 +112,6 @@ static void put_value(struct sp_screen *s, const struct sp_tape *tape, uint32_t 
     }
 }
 
-static void put_leads(struct sp_screen *s, const struct sp_read_event *e)
-{
-    if (e->kind < 0 || e->kind >= SP_KIND_COUNT)
-        return;
-    const char *separator = "";
-    for (size_t i = 0; i < MEMBERS_LEAD && leads[e->kind][i] != NULL; i++) {
-        const uint32_t at = sp_tape_find(e->tape, 0, leads[e->kind][i]);
-        if (at == 0)
-            continue;
-        sp_screen_format(s, "%s", separator);
-        put_value(s, e->tape, at, 4096);
-        separator = strcmp(leads[e->kind][i], "type") == 0 ? ": " : " ";
-    }
-}
-
-/* name=value of what has not been told yet. */
-static void put_others(struct sp_screen *s, const struct sp_read_event *e)
-{
-    const struct sp_json_node *nodes = e->tape->nodes;
-    for (uint32_t i = 1; i < nodes[0].next; i = nodes[i + 1].next) {
-        if (is_left_out(&nodes[i], e->kind) || is_lead(&nodes[i], e->kind))
-            continue;
-        if (s->used > TEXT_COLUMN)
-            sp_screen_format(s, " ");
-        sp_screen_text(s, nodes[i].text, nodes[i].size);
-        sp_screen_format(s, "=");
-        put_value(s, e->tape, i + 1, VALUE_MAX);
-    }
-}
-
 static void put_of_run(struct sp_screen *s, const struct sp_read_event *e)
 {
     const struct sp_function *f = e->function;
@@ -159,7 +129,45 @@ static void put_of_run(struct sp_screen *s, const struct sp_read_event *e)
                      e->resumed ? "  resumed" : "");
 }
 
-static enum sp_style style_of(int kind)
+bool sp_show_leads(struct sp_screen *s, const struct sp_read_event *e)
+{
+    const char *separator = "";
+    bool any = false;
+    if (e->tape == NULL) {
+        put_of_run(s, e);
+        return true;
+    }
+    if (e->kind < 0 || e->kind >= SP_KIND_COUNT)
+        return false;
+    for (size_t i = 0; i < MEMBERS_LEAD && leads[e->kind][i] != NULL; i++) {
+        const uint32_t at = sp_tape_find(e->tape, 0, leads[e->kind][i]);
+        if (at == 0)
+            continue;
+        sp_screen_format(s, "%s", separator);
+        put_value(s, e->tape, at, 4096);
+        any = true;
+        separator = strcmp(leads[e->kind][i], "type") == 0 ? ": " : " ";
+    }
+    return any;
+}
+
+/* name=value of what has not been told yet. */
+static void put_others(struct sp_screen *s, const struct sp_read_event *e,
+                       unsigned column)
+{
+    const struct sp_json_node *nodes = e->tape->nodes;
+    for (uint32_t i = 1; i < nodes[0].next; i = nodes[i + 1].next) {
+        if (is_left_out(&nodes[i], e->kind) || is_lead(&nodes[i], e->kind))
+            continue;
+        if (s->used > column)
+            sp_screen_format(s, " ");
+        sp_screen_text(s, nodes[i].text, nodes[i].size);
+        sp_screen_format(s, "=");
+        put_value(s, e->tape, i + 1, VALUE_MAX);
+    }
+}
+
+enum sp_style sp_show_style(int kind)
 {
     switch (kind) {
     case SP_KIND_VIOLATION:
@@ -174,25 +182,30 @@ static enum sp_style style_of(int kind)
     }
 }
 
+void sp_show_text(struct sp_screen *s, const struct sp_read_event *e, unsigned column)
+{
+    if (e->tape == NULL) {
+        put_of_run(s, e);
+        return;
+    }
+    const struct sp_json_node *at = sp_tape_text(e->tape, "at");
+    sp_show_leads(s, e);
+    put_others(s, e, column);
+    if (at != NULL) {
+        sp_screen_format(s, "  ");
+        sp_screen_text(s, at->text, at->size);
+    }
+}
+
 void sp_show_line(struct sp_screen *s, const struct sp_read_event *e)
 {
     sp_screen_format(s, "%" PRIu64, e->seq);
     sp_screen_column(s, TIME_COLUMN);
     sp_screen_format(s, "%.6f", (double)e->t_ns / 1e9);
     sp_screen_column(s, KIND_COLUMN);
-    sp_screen_style(s, style_of(e->kind));
+    sp_screen_style(s, sp_show_style(e->kind));
     sp_screen_put(s, e->kind_name);
     sp_screen_column(s, TEXT_COLUMN);
-    if (e->tape == NULL) {
-        put_of_run(s, e);
-    } else {
-        const struct sp_json_node *at = sp_tape_text(e->tape, "at");
-        put_leads(s, e);
-        put_others(s, e);
-        if (at != NULL) {
-            sp_screen_format(s, "  ");
-            sp_screen_text(s, at->text, at->size);
-        }
-    }
+    sp_show_text(s, e, TEXT_COLUMN);
     sp_screen_end(s);
 }

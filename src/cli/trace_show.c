@@ -142,11 +142,13 @@ static int show_summary(const struct sp_show_options *options, const char *path,
     return got < 0 ? sp_trace_complain(path, &fault) : SP_EXIT_OK;
 }
 
-/* Puts the folder that the run began in where the view finds it. */
+/* Keeps what views ask of the start of the run. */
 static void learn(struct sp_view_out *out, const struct sp_read_event *e)
 {
     const struct sp_json_node *folder =
         e->kind == SP_KIND_START ? sp_tape_text(e->tape, "cwd") : NULL;
+    if (e->kind == SP_KIND_START)
+        out->pid = e->pid;
     if (folder != NULL)
         sp_buffer_append(&out->folder, folder->text, folder->size);
 }
@@ -210,10 +212,10 @@ static int find_view(const struct sp_show_options *options,
     const struct {
         bool wanted;
         const struct sp_view *view;
-    } views[] = {{options->files, &sp_view_files},
-                 {options->network, &sp_view_network},
-                 {options->processes, &sp_view_processes},
-                 {options->tree, &sp_view_tree}};
+    } views[] = {
+        {options->files, &sp_view_files},         {options->network, &sp_view_network},
+        {options->processes, &sp_view_processes}, {options->tree, &sp_view_tree},
+        {options->timeline, &sp_view_timeline},   {options->source, &sp_view_source}};
     *ret_view = NULL;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         if (!views[i].wanted)
@@ -231,9 +233,9 @@ static int check_options(const struct sp_show_options *options, int argc, char *
     if (argc == 0)
         return sp_cli_error(SP_EXIT_BAD_INPUT,
                             "which trace? (see sandpit show --help)");
-    if (argc > 1)
+    if (argc > (options->source ? 2 : 1))
         return sp_cli_error(SP_EXIT_BAD_INPUT, "one trace at a time: '%s' is too much",
-                            argv[1]);
+                            argv[argc - 1]);
     if (options->depth > SP_SHOW_DEPTH_MAX)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "--depth: at most %u levels are shown",
                             SP_SHOW_DEPTH_MAX);
@@ -247,7 +249,8 @@ static int check_options(const struct sp_show_options *options, int argc, char *
 
 int sp_cli_show(const void *options, int argc, char **argv)
 {
-    const struct sp_show_options *chosen = options;
+    struct sp_show_options chosen_too = *(const struct sp_show_options *)options;
+    const struct sp_show_options *chosen = &chosen_too;
     struct sp_reader *reader;
     struct sp_fault fault;
     const struct sp_view *view;
@@ -256,6 +259,7 @@ int sp_cli_show(const void *options, int argc, char **argv)
         status = find_view(chosen, &view);
     if (status != SP_EXIT_OK)
         return status;
+    chosen_too.source_of = argc > 1 ? argv[1] : NULL;
     if (sp_reader_open(argv[0], &reader, &fault) < 0)
         return sp_trace_complain(argv[0], &fault);
     const bool all = chosen->kinds.count == 0 && chosen->category == NULL &&

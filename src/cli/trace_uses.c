@@ -18,14 +18,6 @@ struct state {
     bool paths;
 };
 
-/* The interpreter's own files and its packages: there are hundreds, and they tell little. */
-static bool is_library(struct sp_text path)
-{
-    return memmem(path.data, path.size, "/lib/python", 11) != NULL ||
-           memmem(path.data, path.size, "/site-packages/", 15) != NULL ||
-           memmem(path.data, path.size, ".so", 3) != NULL;
-}
-
 /* What matters most comes first: 0 denied, 1 changed, 2 read, 3 failed only, 4 libraries. */
 static unsigned rank_of(const struct state *state, uint32_t i)
 {
@@ -39,7 +31,7 @@ static unsigned rank_of(const struct state *state, uint32_t i)
             counts[SP_FILE_CHANGED] >
         0)
         return 1;
-    if (is_library((struct sp_text){item->text, item->size}))
+    if (sp_view_is_library((struct sp_text){item->text, item->size}))
         return 4;
     return counts[SP_FILE_READ] > 0 ? 2 : 3;
 }

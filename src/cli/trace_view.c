@@ -39,6 +39,12 @@ void sp_view_put_path(struct sp_view_out *out, struct sp_text path, bool dot)
     sp_screen_tail(&out->screen, shown);
 }
 
+bool sp_view_is_library(struct sp_text path)
+{
+    return memmem(path.data, path.size, "/lib/python", 11) != NULL ||
+           memmem(path.data, path.size, "/site-packages/", 15) != NULL;
+}
+
 const char *sp_view_time(uint64_t ns)
 {
     static char buffers[4][32];

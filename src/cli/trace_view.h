@@ -16,7 +16,8 @@ struct sp_view_out {
     struct sp_buffer json; /* an object in hand; used when `as_json` */
     struct sp_buffer row;  /* the same, harmless to a terminal */
     bool as_json;
-    struct sp_buffer folder;              /* that the run began in */
+    struct sp_buffer folder; /* that the run began in */
+    int64_t pid;             /* of the program's first process; 0: not told */
     const struct sp_functions *functions; /* borrowed: that the trace named */
 };
 
@@ -36,6 +37,8 @@ extern const struct sp_view sp_view_files;
 extern const struct sp_view sp_view_network;
 extern const struct sp_view sp_view_processes;
 extern const struct sp_view sp_view_tree;
+extern const struct sp_view sp_view_timeline;
+extern const struct sp_view sp_view_source;
 
 /* Writes the object in hand as a line. */
 void sp_view_row(struct sp_view_out *out);
@@ -44,6 +47,9 @@ void sp_view_row(struct sp_view_out *out);
 struct sp_text sp_view_shortened(const struct sp_view_out *out, struct sp_text path,
                                  bool *ret_own);
 void sp_view_put_path(struct sp_view_out *out, struct sp_text path, bool dot);
+
+/* Whether a file is the interpreter's or a package's: there are hundreds, and they tell little. */
+bool sp_view_is_library(struct sp_text path);
 
 /* Of a duration, with its unit, into one of a few static buffers. */
 const char *sp_view_time(uint64_t ns);

@@ -7,7 +7,7 @@ import json
 import pytest
 from traces import Lines
 
-VIEWS = ["--files", "--network", "--processes", "--tree"]
+VIEWS = ["--files", "--network", "--processes", "--tree", "--timeline", "--source"]
 
 
 def rows(done):
@@ -289,6 +289,128 @@ def test_tree_heeds_the_filters(reader, tmp_path):
     ]
 
 
+MS = 1_000_000
+
+
+def some_happenings(path):
+    lines = Lines()
+    lines.add("import", t=MS, module="json", direct=True, at="/work/job.py:1")
+    for i in range(5):
+        lines.add("import", t=2 * MS + i, module=f"json.{i}", direct=False)
+        lines.add("open", t=2 * MS + i, op="read", path=f"/usr/lib/python3.12/{i}.py")
+    lines.add("call", t=3 * MS, function="f")
+    for i in range(4):
+        lines.add("connect", t=4 * MS + i, op="connect", address="192.0.2.1", port=443,
+                  at="/work/job.py:7")  # fmt: skip
+    lines.add("fork", t=900 * MS, pid=200, parent=100, child=200)
+    lines.add("output", t=901 * MS, pid=100, stream="stdout", text="done\n", size=5)
+    lines.add("checkpoint", t=902 * MS, layer="supervisor", bytes=9)
+    return lines.end(2000 * MS).write(path / "timeline.sptrace")
+
+
+def test_timeline_folds_repeats_and_libraries_and_shows_pauses(reader, tmp_path):
+    lines = reader("show", "--timeline", some_happenings(tmp_path)).stdout.splitlines()
+    assert lines == [
+        "0.000000    start       python3 job.py",
+        "0.001000    import      json  job.py:1",
+        "0.002000    library     10 of the interpreter and its packages, 4 ns",
+        "0.004000    connect     (4 times, 3 ns) connect 192.0.2.1 443  job.py:7",
+        "            ... 896.0 ms",
+        "0.900000    fork        (200) 200",
+        "0.901000    output      stdout done\\n",
+        "            ... 1.10 s",
+        "2.000000    end         ok",
+    ]
+
+
+def test_timeline_is_given_as_rows(reader, tmp_path):
+    trace = some_happenings(tmp_path)
+    found = rows(reader("show", "--timeline", "--json", trace))
+    assert [(row["kind"], row["times"]) for row in found] == [
+        ("start", 1), ("import", 1), ("library", 10), ("connect", 4), ("fork", 1),
+        ("output", 1), ("end", 1)]  # fmt: skip
+    assert found[3]["t"] == 4 * MS
+    assert found[3]["until"] == 4 * MS + 3
+    assert found[3]["text"].startswith("connect 192.0.2.1 443 family=") or (
+        found[3]["text"] == "connect 192.0.2.1 443  /work/job.py:7"
+    )
+
+
+def test_timeline_has_calls_when_they_are_asked_for(reader, tmp_path):
+    trace = some_happenings(tmp_path)
+    found = rows(reader("show", "--timeline", "--json", "--kind", "call", trace))
+    assert [row["kind"] for row in found] == ["call"]
+    found = rows(reader("show", "--timeline", "--json", "--category", "network", trace))
+    assert [row["kind"] for row in found] == ["connect"]
+
+
+def test_timeline_of_an_unsound_trace_whose_time_goes_back(reader, tmp_path):
+    lines = Lines()
+    for t in (5 * 10**9, 3, (1 << 64) - 1, 0):
+        lines.add("open", t=t, path="/x", op="read", pid=(1 << 63) - 1)
+    trace = lines.write(tmp_path / "back.sptrace")
+    assert reader("show", "--timeline", trace).returncode == 0
+    assert len(rows(reader("show", "--timeline", "--json", trace))) == 2
+
+
+SOURCES = [
+    ("supervisor", "/work/job.py", "a" * 64, "x = 1\nif x:\n\tprint('\x1b[2J')\n"),
+    ("python", "<string>", "b" * 64, "y = 2"),
+    ("python", "<string>", "c" * 64, "z = 3\n"),
+]
+
+
+def some_sources(path):
+    lines = Lines()
+    for layer, file, digest, text in SOURCES:
+        lines.add(
+            "source", layer=layer, file=file, digest=digest, size=len(text), text=text
+        )
+    return lines.end(1).write(path / "sources.sptrace")
+
+
+def test_source_is_that_of_the_program(reader, tmp_path):
+    done = reader("show", "--source", some_sources(tmp_path))
+    assert done.returncode == 0
+    assert done.stdout == "x = 1\nif x:\n\tprint('\\x1b[2J')\n"
+
+
+@pytest.mark.parametrize(
+    "wanted", ["job.py", "/work/job.py", "*.py", "aaaaaa", "a" * 64]
+)
+def test_source_of_a_file_or_digest(reader, tmp_path, wanted):
+    done = reader("show", "--source", some_sources(tmp_path), wanted)
+    assert done.stdout.startswith("x = 1\n")
+    found = rows(reader("show", "--json", "--source", some_sources(tmp_path), wanted))
+    assert [row["text"] for row in found] == [SOURCES[0][3]]
+
+
+def test_sources_of_one_name_are_told_apart(reader, tmp_path):
+    done = reader("show", "--source", some_sources(tmp_path), "<string>")
+    assert done.stdout == (
+        f"==> <string> {'b' * 16}\ny = 2\n==> <string> {'c' * 16}\nz = 3\n"
+    )
+
+
+def test_source_that_is_not_there_is_told(reader, tmp_path):
+    trace = some_sources(tmp_path)
+    for wanted in ("other.py", "abc", "a" * 65):
+        done = reader("show", "--source", trace, wanted)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--kind source" in done.stderr
+    assert reader("show", "--source", trace, "a", "b").returncode == 2
+    bare = Lines().end(1).write(tmp_path / "bare.sptrace")
+    assert "no text of the program" in reader("show", "--source", bare).stderr
+
+
+def test_source_that_was_cut_is_told(reader, tmp_path):
+    lines = Lines().add("source", layer="supervisor", file="/work/job.py", text="x",
+                        digest="a" * 64, truncated=True)  # fmt: skip
+    done = reader("show", "--source", lines.end(1).write(tmp_path / "cut.sptrace"))
+    assert done.stdout == "x\n"
+    assert "first MiB" in done.stderr
+
+
 HOSTILE = "\x1b[31m\x9b\u202e\u2066\r\n\t\x07\udcff漢字" + "w" * 300
 
 
@@ -306,21 +428,21 @@ def test_views_of_hostile_names_do_nothing_to_a_terminal(
     lines.add("exec", path=HOSTILE, argv=[HOSTILE, HOSTILE, "a" * 9000])
     lines.function(1, HOSTILE, file=HOSTILE).run([1, -1])
     lines.add("call", function=HOSTILE, caller=HOSTILE, file=HOSTILE, count=1, total=1)
-    lines.add("source", text=HOSTILE, file=HOSTILE, digest="0" * 64)
+    lines.add("source", layer="supervisor", text=HOSTILE, file=HOSTILE, digest="0" * 64)
     trace = lines.end(9).write(tmp_path / "hostile.sptrace")
     done = reader("show", view, *["--json"] * as_json, trace, env={"COLUMNS": columns})
     assert done.returncode == 0
-    assert not set(done.stdout) & set("\x1b\x9b\u202e\u2066\r\t\x07\udcff")
+    assert not set(done.stdout) & set("\x1b\x9b\u202e\u2066\r\x07\udcff")
+    assert "\t" not in done.stdout or view == "--source"  # as a program is indented
     if as_json:
-        assert any("漢字" in line for line in done.stdout.splitlines())
-        assert all(json.loads(line) for line in done.stdout.splitlines())
+        assert any("漢字" in str(row) for row in rows(done))
     else:
         wide = [len(line) + sum(c in "漢字" for c in line) for line in
                 done.stdout.splitlines()]  # fmt: skip
-        assert max(wide) <= int(columns)
+        assert max(wide) <= int(columns) or view == "--source"
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", [view for view in VIEWS if view != "--source"])
 def test_views_of_a_cut_trace_warn_on_the_other_stream(golden, reader, view):
     done = reader("show", view, golden("cut_before_end"))
     assert done.returncode == 0
@@ -336,7 +458,7 @@ def test_views_of_a_broken_trace_show_what_comes_before(reader, tmp_path, view):
     done = reader("show", view, path)
     assert done.returncode == 2
     assert f"line 3, byte {lines.size + 9}" in done.stderr
-    assert ("/before" in done.stdout) is (view == "--files")
+    assert ("/before" in done.stdout) is (view in ("--files", "--timeline"))
 
 
 def test_colour_of_views_is_used_when_it_is_wanted(reader, tmp_path):
