@@ -73,7 +73,7 @@ BUILD = (
     Need("libsodium", "libsodium-dev", _library("libsodium", "libsodium.a")),
     Need("jansson", "libjansson-dev", _library("jansson", "libjansson.a")),
     Need("toml++", "libtomlplusplus-dev", _library("tomlplusplus")),
-    Need("zstd", "libzstd-dev", _library("libzstd")),
+    Need("zstd", "libzstd-dev", _library("libzstd", "libzstd.a")),
     Need("simdjson", "libsimdjson-dev", _library("simdjson")),
     Need("Python's headers", _python_package("dev"), _python_headers),
     Need("Python's venv module", _python_package("venv"), _venv_module),

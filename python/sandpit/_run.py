@@ -464,8 +464,8 @@ def run(
         text as "64MiB"), `processes`, `open_files`. They win over the policy's.
     calls : which function calls are recorded: `off`, `first`, `folded` or `all`. None
         is what the policy says, else `folded`.
-    trace : where to write the trace; None keeps it in a private folder that goes with
-        the result, False writes none.
+    trace : where to write the trace, compressed if the name ends in `.zst`; None keeps
+        it in a private folder that goes with the result, False writes none.
     sign : file of the private key to sign the trace with, which the program can neither
         read nor change; `sandpit keygen` makes one.
     python : the interpreter; None is the one that runs this.

@@ -110,7 +110,8 @@ class Trace(Events):
 
         Parameters
         ----------
-        path : the file to write, usually `NAME.sptrace`.
+        path : the file to write, usually `NAME.sptrace`; one that ends in `.zst` is
+            compressed.
 
         Returns
         -------
@@ -164,7 +165,10 @@ def _copy(source: int, target: Path) -> None:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with open(handle, "wb") as to:
-            if not _share_blocks(source, to.fileno()):
+            packed = target.name.endswith(".zst")
+            if packed != _native.is_packed(source):
+                _native.recode(source, to.fileno(), packed)
+            elif not _share_blocks(source, to.fileno()):
                 at = 0
                 while block := os.pread(source, _COPY_BYTES, at):
                     to.write(block)

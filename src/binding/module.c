@@ -10,6 +10,7 @@
 #include "binding/source.h"
 #include "binding/trace_type.h"
 #include "trace/key_file.h"
+#include "trace/recode.h"
 #include "trace/verify.h"
 
 /* A key's file by its path. false: an exception. */
@@ -57,7 +58,36 @@ static PyObject *verify(PyObject *module, PyObject *args)
                          result.signature == SP_SIGNED_NOT ? NULL : signer);
 }
 
+static PyObject *is_packed(PyObject *module, PyObject *source)
+{
+    (void)module;
+    const long fd = PyLong_AsLong(source);
+    if (fd == -1 && PyErr_Occurred())
+        return NULL;
+    return PyBool_FromLong(sp_recode_is_packed((int)fd));
+}
+
+static PyObject *recode(PyObject *module, PyObject *args)
+{
+    (void)module;
+    int from;
+    int to;
+    int packed;
+    int result;
+    if (!PyArg_ParseTuple(args, "iip:recode", &from, &to, &packed))
+        return NULL;
+    Py_BEGIN_ALLOW_THREADS result = sp_recode(from, to, packed != 0);
+    Py_END_ALLOW_THREADS if (result < 0) return PyErr_SetFromErrno(PyExc_OSError);
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
+    {"is_packed", is_packed, METH_O,
+     "is_packed($module, fd, /)\n--\n\n"
+     "Whether the trace behind a descriptor is compressed."},
+    {"recode", recode, METH_VARARGS,
+     "recode($module, source, target, packed, /)\n--\n\n"
+     "Copy a trace from descriptor to descriptor, compressed there or not."},
     {"verify", verify, METH_VARARGS,
      "verify($module, source, key=None, /)\n--\n\n"
      "Check the trace at a path or open descriptor: (code, line, byte, message, "

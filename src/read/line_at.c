@@ -1,7 +1,6 @@
 #include "read/line_at.h"
 
 #include <errno.h>
-#include <string.h>
 
 int sp_line_at(struct sp_window *w, const struct sp_line_place *place,
                const char **ret_line, size_t *ret_size, struct sp_head *ret_head,
@@ -18,7 +17,8 @@ int sp_line_at(struct sp_window *w, const struct sp_line_place *place,
                             place->number == 1 ? "not a trace"
                                                : "a line longer than any event can be");
     case SP_WINDOW_ERROR:
-        return sp_fault_set(ret_fault, 0, place->offset, "%s", strerror(errno));
+        return sp_fault_set(ret_fault, errno == EBADMSG ? place->number : 0,
+                            place->offset, "%s", sp_content_problem(errno));
     }
     if (!sp_head_read(*ret_line, *ret_size, ret_head, &bad))
         return sp_fault_set(ret_fault, place->number, place->offset + bad,

@@ -53,7 +53,8 @@ static int next_line(struct sp_reader *r, struct sp_fault *ret_fault)
                                     ? "not a trace"
                                     : "a line longer than any event can be");
         case SP_LINES_ERROR:
-            return sp_fault_set(ret_fault, 0, r->offset, "%s", strerror(errno));
+            return sp_fault_set(ret_fault, errno == EBADMSG ? r->place.number + 1 : 0,
+                                r->offset, "%s", sp_content_problem(errno));
         }
     }
     const char *newline = memchr(r->next, '\n', (size_t)(r->batch_end - r->next));

@@ -12,13 +12,15 @@
 
 void sp_window_init(struct sp_window *w, int fd)
 {
-    *w = (struct sp_window){.fd = fd};
+    *w = (struct sp_window){0};
+    sp_content_init(&w->content, fd);
 }
 
 void sp_window_release(struct sp_window *w)
 {
     free(w->data);
-    *w = (struct sp_window){.fd = -1};
+    sp_content_release(&w->content);
+    *w = (struct sp_window){.content.fd = -1};
 }
 
 static int resize(struct sp_window *w, size_t capacity)
@@ -40,14 +42,16 @@ static int load(struct sp_window *w, uint64_t offset)
         return -1;
     w->offset = offset;
     w->size = 0;
+    w->err = 0;
     while (w->size < w->capacity) {
-        const ssize_t n = pread(w->fd, w->data + w->size, w->capacity - w->size,
-                                (off_t)(offset + w->size));
+        const ssize_t n = sp_content_read_at(&w->content, w->data + w->size,
+                                             w->capacity - w->size, offset + w->size);
         if (n < 0 && errno == EINTR)
             continue;
+        /* What comes before a damaged place is as good as ever. */
         if (n < 0)
-            return -1;
-        if (n == 0)
+            w->err = errno;
+        if (n <= 0)
             break;
         w->size += (size_t)n;
     }
@@ -81,6 +85,10 @@ enum sp_window_result sp_window_line(struct sp_window *w, uint64_t offset,
             return SP_WINDOW_ERROR;
         from = 0;
         newline = find_newline(w, from);
+        if (newline == NULL && w->err != 0) {
+            errno = w->err;
+            return SP_WINDOW_ERROR;
+        }
         if (newline == NULL && w->size < w->capacity)
             return SP_WINDOW_END;
     }

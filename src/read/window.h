@@ -1,4 +1,4 @@
-/* Lines of a file by their offset, through a window of bounded size; the descriptor's own
+/* Lines of a trace's text by their offset, through a window of bounded size; the descriptor's own
  * position is not touched. */
 #ifndef SP_READ_WINDOW_H
 #define SP_READ_WINDOW_H
@@ -6,19 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/content.h"
+
 struct sp_window {
-    int fd;          /* borrowed */
+    struct sp_content content;
     char *data;      /* owned */
     size_t capacity; /* without padding */
     size_t size;
-    uint64_t offset; /* in the file, of data[0] */
+    uint64_t offset; /* in the text, of data[0] */
+    int err;         /* why there is no more of it, 0: it ends there, or goes on */
 };
 
 enum sp_window_result {
     SP_WINDOW_LINE,
     SP_WINDOW_END,      /* nothing, or half a line, is left */
     SP_WINDOW_TOO_LONG, /* a line longer than SP_TRACE_LINE_MAX */
-    SP_WINDOW_ERROR,    /* errno */
+    SP_WINDOW_ERROR,    /* errno, see sp_content_problem() */
 };
 
 void sp_window_init(struct sp_window *w, int fd);

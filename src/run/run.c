@@ -24,6 +24,7 @@
 #include "run/start_record.h"
 #include "sys/privileges.h"
 #include "sys/real_path.h"
+#include "trace/packing.h"
 #include "trace/writer.h"
 
 /* From 124 on, exit codes say that a limit or the caller ended the run. */
@@ -408,12 +409,14 @@ static int open_writer(struct sp_run *run, struct sp_error *reterr)
     uint64_t cap = run->plan.limits.limits.value[SP_LIMIT_TRACE];
     if (cap == 0 && run->trace.fd >= 0) /* a stream alone fills nothing */
         cap = SP_TRACE_BYTES_MAX;
-    const struct sp_trace_options options = {.size_max_bytes = cap,
-                                             .checkpoint_bytes = 1u << 20,
-                                             .checkpoint_interval_ns = 1000000000u,
-                                             .on_line = on_line,
-                                             .context = run,
-                                             .key = sp_signer_key(&run->signer)};
+    const struct sp_trace_options options = {
+        .size_max_bytes = cap,
+        .checkpoint_bytes = 1u << 20,
+        .checkpoint_interval_ns = 1000000000u,
+        .on_line = on_line,
+        .context = run,
+        .packed = run->trace.fd >= 0 && sp_packing_wanted(run->trace.name),
+        .key = sp_signer_key(&run->signer)};
     int fd = run->trace.fd >= 0 ? fcntl(run->trace.fd, F_DUPFD_CLOEXEC, 3) : -1;
     if (run->trace.fd >= 0 && fd < 0)
         return sp_fail_errno(reterr, SP_E_HOST, "cannot open the trace");
@@ -639,7 +642,7 @@ int sp_run(const struct sp_run_request *request, int *ret_exit_code,
         return code;
     }
     sp_event_stream_close(
-        &run.events); /* the reader's end comes with the supervisor's */
+        &run.events);            /* the reader's end comes with the supervisor's */
     sp_signer_wipe(&run.signer); /* the supervisor has it */
     *ret_exit_code = sp_keeper_wait(supervisor, finished, &run.trace, &died);
     if (died && terminal)

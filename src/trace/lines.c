@@ -29,13 +29,15 @@ int sp_lines_open(const char *path)
 
 void sp_lines_init(struct sp_lines *l, int fd)
 {
-    *l = (struct sp_lines){.fd = fd};
+    *l = (struct sp_lines){0};
+    sp_content_init(&l->content, fd);
 }
 
 void sp_lines_release(struct sp_lines *l)
 {
     free(l->data);
-    *l = (struct sp_lines){.fd = -1};
+    sp_content_release(&l->content);
+    *l = (struct sp_lines){.content.fd = -1};
 }
 
 /* Room for more bytes behind what is kept. */
@@ -64,7 +66,8 @@ static bool make_room(struct sp_lines *l)
 static ssize_t fill(struct sp_lines *l)
 {
     for (;;) {
-        ssize_t n = read(l->fd, l->data + l->end, l->capacity - l->end);
+        ssize_t n =
+            sp_content_read(&l->content, l->data + l->end, l->capacity - l->end);
         if (n >= 0 || errno != EINTR)
             return n;
     }

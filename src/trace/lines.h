@@ -1,4 +1,4 @@
-/* Reading a file in batches of whole lines, in bounded memory. */
+/* Reading a trace's text in batches of whole lines, in bounded memory. */
 #ifndef SP_TRACE_LINES_H
 #define SP_TRACE_LINES_H
 
@@ -6,23 +6,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/content.h"
+
 /* So many readable bytes follow each batch (parsers read ahead). */
 #define SP_LINES_PADDING 64u
 
 struct sp_lines {
-    int fd;          /* borrowed */
+    struct sp_content content;
     char *data;      /* owned */
     size_t capacity; /* without the padding */
     size_t start;    /* of what was not handed out yet */
     size_t end;
-    uint64_t offset; /* in the file, of data[start] */
+    uint64_t offset; /* in the text, of data[start] */
 };
 
 enum sp_lines_result {
     SP_LINES_MORE, /* a batch */
     SP_LINES_END, /* no more whole lines; what is left is a last line without newline */
     SP_LINES_TOO_LONG, /* a line longer than SP_TRACE_LINE_MAX */
-    SP_LINES_ERROR,    /* read failed (errno), or no memory (ENOMEM) */
+    SP_LINES_ERROR, /* reading failed, or no memory: errno, see sp_content_problem() */
 };
 
 /* Opens a trace for reading: a regular file, not a folder, device or pipe; nothing blocks.

@@ -16,21 +16,26 @@
 #define PLENTY    (64u << 20)
 #define NOT_KNOWN UINT64_MAX
 
-int sp_sink_init(struct sp_sink *s, int fd)
+int sp_sink_init(struct sp_sink *s, int fd, bool packed)
 {
     char *buffer = NULL;
+    struct sp_packer *packer = NULL;
     if (fd >= 0) {
         buffer = malloc(SP_SINK_CAPACITY);
-        if (buffer == NULL)
+        packer = packed && buffer != NULL ? sp_packer_new() : NULL;
+        if (buffer == NULL || (packed && packer == NULL)) {
+            free(buffer);
             return -1;
+        }
     }
-    *s = (struct sp_sink){.fd = fd, .buffer = buffer};
+    *s = (struct sp_sink){.fd = fd, .buffer = buffer, .packer = packer};
     return 0;
 }
 
 void sp_sink_release(struct sp_sink *s)
 {
     free(s->buffer);
+    sp_packer_free(s->packer);
     if (s->fd >= 0)
         close(s->fd);
     *s = (struct sp_sink){.fd = -1};
@@ -71,7 +76,7 @@ static bool set_aside(struct sp_sink *s, uint64_t up_to)
 /* Whether blocks that were set aside are enough for the line and for what comes later. */
 static bool has_blocks(const struct sp_sink *s, size_t size, size_t keep)
 {
-    return s->reserved != NOT_KNOWN && s->reserved >= sp_sink_size(s) + size + keep;
+    return s->reserved != NOT_KNOWN && s->reserved >= sp_sink_stored(s) + size + keep;
 }
 
 /* Tries to get the disk to hold it. */
@@ -81,7 +86,7 @@ static bool make_room(struct sp_sink *s, size_t size, size_t keep)
         return false;
     if (s->full && s->reserved == NOT_KNOWN && !sp_sink_flush(s))
         return false;
-    if (s->reserved != NOT_KNOWN && !set_aside(s, sp_sink_size(s) + size + keep))
+    if (s->reserved != NOT_KNOWN && !set_aside(s, sp_sink_stored(s) + size + keep))
         return give_up(s, errno);
     s->full = false;
     return true;
@@ -93,7 +98,7 @@ bool sp_sink_room(struct sp_sink *s, size_t size, size_t keep)
         return true;
     /* Setting blocks aside and giving them back costs milliseconds, which a trace that is
      * written in one piece at the end is spared. */
-    if (!s->full && s->reserved == 0 && sp_sink_size(s) + size <= SP_SINK_BUFFER)
+    if (!s->full && s->reserved == 0 && sp_sink_stored(s) + size <= SP_SINK_BUFFER)
         return true;
     if (make_room(s, size, keep))
         return true;
@@ -140,14 +145,60 @@ static size_t write_lines(struct sp_sink *s, const char *data, size_t size)
         break;
     }
     s->written += done;
+    s->text += done;
     return done;
+}
+
+/* A frame on its way into the file. */
+struct frame {
+    struct sp_sink *sink;
+    uint64_t size; /* of it, so far */
+};
+
+static bool put_piece(void *context, const char *data, size_t size)
+{
+    struct frame *frame = context;
+    while (size > 0) {
+        const ssize_t n = pwrite(frame->sink->fd, data, size,
+                                 (off_t)(frame->sink->written + frame->size));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n < 0 ? errno : EIO;
+            return false;
+        }
+        data += n;
+        size -= (size_t)n;
+        frame->size += (uint64_t)n;
+    }
+    return true;
+}
+
+/* The same as one frame: all of it is in the file, or none. */
+static size_t write_packed(struct sp_sink *s, const char *data, size_t size)
+{
+    struct frame frame = {.sink = s};
+    if (!sp_packer_frame(s->packer, data, size, put_piece, &frame)) {
+        give_up(s, errno);
+        if (frame.size > 0 && ftruncate(s->fd, (off_t)s->written) < 0)
+            s->err = errno; /* the next attempt writes over the half frame */
+        return 0;
+    }
+    s->written += frame.size;
+    s->text += size;
+    return size;
+}
+
+static size_t store(struct sp_sink *s, const char *data, size_t size)
+{
+    return s->packer != NULL ? write_packed(s, data, size) : write_lines(s, data, size);
 }
 
 bool sp_sink_flush(struct sp_sink *s)
 {
     if (s->used == 0)
         return true;
-    const size_t done = write_lines(s, s->buffer, s->used);
+    const size_t done = store(s, s->buffer, s->used);
     s->used -= done;
     if (s->used == 0)
         return true;
@@ -159,13 +210,14 @@ bool sp_sink_append(struct sp_sink *s, const char *line, size_t size)
 {
     if (s->fd < 0) {
         s->written += size;
+        s->text += size;
         return true;
     }
     if (s->used + size > SP_SINK_BUFFER && !sp_sink_flush(s) &&
         s->used + size > SP_SINK_CAPACITY)
         return false;
     if (size > SP_SINK_CAPACITY - s->used)
-        return write_lines(s, line, size) == size;
+        return store(s, line, size) == size;
     memcpy(s->buffer + s->used, line, size);
     s->used += size;
     return true;

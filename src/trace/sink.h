@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/packing.h"
+
 #define SP_SINK_BUFFER (64u << 10)
 
 /* Room that ordinary lines leave for the last ones: losses, a checkpoint, the end. */
@@ -27,7 +29,10 @@ struct sp_sink {
     int fd;       /* owned; -1: everything is accepted and dropped */
     char *buffer; /* owned, SP_SINK_CAPACITY bytes, starts at a line; NULL with fd -1 */
     size_t used;
-    uint64_t written; /* bytes in the file */
+    struct sp_packer *packer; /* owned; NULL: the text is not compressed */
+    uint64_t text;            /* bytes of lines that are in the file */
+    uint64_t
+        written; /* bytes in the file: the same, unless they are compressed there */
     uint64_t
         reserved; /* the file has blocks up to this offset; UINT64_MAX: not known */
     bool full;    /* the last attempt to get room failed */
@@ -35,14 +40,21 @@ struct sp_sink {
     int err;           /* errno of the last failure */
 };
 
-/* Takes fd on success. 0, or -1 without memory. */
-int sp_sink_init(struct sp_sink *s, int fd);
+/* Takes fd on success. `packed`: the lines are compressed, a buffer at a time. 0, or -1 without
+ * memory. */
+int sp_sink_init(struct sp_sink *s, int fd, bool packed);
 void sp_sink_release(struct sp_sink *s); /* closes fd, drops what is buffered */
 
 /* Bytes accepted so far: the offset of the next line. */
 static inline uint64_t sp_sink_size(const struct sp_sink *s)
 {
-    return s->written + s->used;
+    return s->text + s->used;
+}
+
+/* What the file is long at the most, with all that was accepted. */
+static inline uint64_t sp_sink_stored(const struct sp_sink *s)
+{
+    return s->written + s->used + (s->packer != NULL ? SP_PACKING_EXTRA : 0);
 }
 
 /* Whether a line of `size` bytes finds room with `keep` more left for later. After a failure

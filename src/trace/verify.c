@@ -368,8 +368,14 @@ static void run(struct check *c, struct sp_lines *lines)
         size_t size;
         const enum sp_lines_result result = sp_lines_read(lines, &data, &size);
         if (result == SP_LINES_ERROR) {
+            const char *problem = sp_content_problem(errno);
+            if (errno == EBADMSG) {
+                c->line++;
+                altered(c, 0, problem);
+                return;
+            }
             c->out->code = SP_VERIFY_UNREADABLE;
-            sp_fault_set(&c->out->fault, 0, c->offset, "%s", strerror(errno));
+            sp_fault_set(&c->out->fault, 0, c->offset, "%s", problem);
             return;
         }
         if (first && result == SP_LINES_TOO_LONG) {

@@ -20,10 +20,10 @@ enum sp_verify_code {
 
 /* What is known about who wrote it. */
 enum sp_signed {
-    SP_SIGNED_NOT,     /* no signature is announced */
+    SP_SIGNED_NOT,       /* no signature is announced */
     SP_SIGNED_UNREACHED, /* one is announced, but the trace is cut or altered before it */
-    SP_SIGNED_BY,      /* by the key `signer` (of which anybody may have a pair) */
-    SP_SIGNED_WRONGLY, /* the signature does not fit the trace, or is not there */
+    SP_SIGNED_BY,        /* by the key `signer` (of which anybody may have a pair) */
+    SP_SIGNED_WRONGLY,   /* the signature does not fit the trace, or is not there */
 };
 
 /* `none`, `unreached`, `valid`, `wrong`. */

@@ -73,7 +73,7 @@ int sp_trace_writer_new(int fd, const struct sp_trace_options *options,
         free(w);
         return sp_fail(reterr, SP_E_TRACE, "libsodium cannot be used");
     }
-    if (sp_sink_init(&w->sink, fd) < 0) {
+    if (sp_sink_init(&w->sink, fd, w->options.packed) < 0) {
         free(w);
         return sp_fail(reterr, SP_E_TRACE, "no memory to write a trace");
     }
@@ -214,7 +214,7 @@ static bool has_room(struct sp_trace_writer *w, size_t size, bool vital)
     const uint64_t cap = w->options.size_max_bytes;
     const uint64_t tail = least(cap / 4, SP_SINK_TAIL);
     const uint64_t margin = vital ? 0 : least(cap / 8, VITAL_MARGIN);
-    if (cap != 0 && sp_sink_size(&w->sink) + size + tail + margin > cap)
+    if (cap != 0 && sp_sink_stored(&w->sink) + size + tail + margin > cap)
         return false;
     return sp_sink_room(&w->sink, size, SP_SINK_TAIL + (vital ? 0 : SP_SINK_MARGIN));
 }
@@ -593,5 +593,5 @@ bool sp_trace_capped(const struct sp_trace_writer *w)
 
 uint64_t sp_trace_bytes(const struct sp_trace_writer *w)
 {
-    return sp_sink_size(&w->sink);
+    return sp_sink_stored(&w->sink);
 }

@@ -38,6 +38,8 @@ struct sp_trace_options {
                                         with its newline; with fd -1 each line. NULL: nobody
                                         listens */
     void *context;
+    bool
+        packed; /* compress what is stored. The cap counts stored bytes, offsets those of the text */
     /* Signs the trace: `start` names the key, `end` carries the signature. Borrowed until finish,
      * and looked at in begin(start) and finish() only. NULL: it is not signed. */
     const struct sp_signing_key *key;

@@ -76,6 +76,18 @@ def wait_gone(marker, seconds=1.0):
     return members(marker)
 
 
+def test_supervisor_killed_leaves_a_compressed_trace(sandpit):
+    sandpit.trace = sandpit.folder / "run.sptrace.zst"
+    marker = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+    process, boss, _ = started(sandpit, marker)
+    time.sleep(1.3)
+    os.kill(boss, signal.SIGKILL)
+    process.communicate(timeout=30)
+    assert process.returncode == 125
+    assert sandpit.trace.read_bytes().startswith(b"\x28\xb5\x2f\xfd")
+    assert sandpit.verify() == 3
+
+
 @pytest.mark.parametrize("delay", [0.0, 0.05, 0.3, 1.2])
 def test_supervisor_killed(sandpit, delay):
     marker = f"mark-{os.getpid()}-{time.monotonic_ns()}"

@@ -21,7 +21,7 @@ from interpreters import find as find_pythons
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "openssl", "strace", "xxd", "zsh")
+PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "openssl", "strace", "xxd", "zsh", "zstd")
 MODULES = ("matplotlib", "mypy", "numpy", "pandas", "requests")
 # What reads exported traces in tests.
 MODULES += ("ocsf_json_schema", "opentelemetry")

@@ -196,6 +196,43 @@ static void test_guarded_trace_has_its_violations_on_a_full_disk(void **state)
     store_close(&s);
 }
 
+static void store_random_event(struct store *s, uint64_t t_ns, uint64_t number)
+{
+    sp_trace_begin(s->w, SP_KIND_OPEN, SP_LAYER_KERNEL, t_ns, 1, 1);
+    sp_trace_uint(s->w, "size", number);
+    sp_trace_uint(s->w, "more", number * number);
+    sp_trace_end(s->w);
+}
+
+/* Compressed, a frame that does not fit is taken back as a whole. Numbers without a pattern keep it
+ * large. */
+static void test_full_disk_under_a_compressed_trace_loses_nothing_untold(void **state)
+{
+    (void)state;
+    for (int allocate = 0; allocate <= 1; allocate++) {
+        can_allocate = allocate;
+        disk_bytes = 150000;
+        struct store s = store_open(
+            &(struct sp_trace_options){.packed = true, .checkpoint_bytes = 20000});
+        uint64_t number = 1;
+        store_start(&s);
+        for (uint64_t n = 0; n < 12000; n++) {
+            number = number * 6364136223846793005u + 1442695040888963407u;
+            store_random_event(&s, n, number);
+            if (n == 9000) {
+                disk_bytes = UINT64_MAX;
+                wait_for_retry();
+            }
+        }
+        const uint64_t lost = sp_trace_lost_count(s.w);
+        assert_true(lost > 0);
+        assert_int_equal(store_finish(&s), 0);
+        assert_sound(&s, lost);
+        assert_true((uint64_t)lseek(s.fd, 0, SEEK_END) <= sp_trace_bytes(s.w));
+        store_close(&s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_guarded_trace_has_its_violations_on_a_full_disk),
         cmocka_unit_test(
             test_full_disk_without_setting_aside_leaves_whole_lines_and_fails),
+        cmocka_unit_test(test_full_disk_under_a_compressed_trace_loses_nothing_untold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
