@@ -13,8 +13,12 @@ const struct sp_command sp_commands[] = {
                     "denied and how\n"
                     "it ended. With one: a line for each event. TRACE may be - for "
                     "standard input.\n"
+                    "With --follow it is a stream, pipe or growing file, that run "
+                    "--events writes.\n"
                     "Exit code: 0, or 2 when the trace cannot be read.",
      .example = "sandpit show script.sptrace\n"
+                "sandpit run --events 3 script.py 3>&1 >/dev/null | sandpit show "
+                "--follow -\n"
                 "sandpit show --category network script.sptrace\n"
                 "sandpit show --json script.sptrace | jq 'select(.kind == \"call\")'",
      .options = sp_show_table,

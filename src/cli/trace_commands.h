@@ -16,7 +16,8 @@ struct sp_show_options {
     const char *category; /* NULL: any */
     const char *file;     /* a glob; NULL: any */
     bool json;
-    bool files; /* which view; one at most */
+    bool follow; /* a stream that is being written */
+    bool files;  /* which view; one at most */
     bool network;
     bool processes;
     bool tree;

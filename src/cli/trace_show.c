@@ -1,5 +1,4 @@
 /* sandpit show: the summary of a trace, or those of its events that are asked for. */
-#include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,6 +6,8 @@
 #include "cli/commands.h"
 #include "cli/screen.h"
 #include "cli/trace_commands.h"
+#include "cli/trace_filter.h"
+#include "cli/trace_follow.h"
 #include "cli/trace_view.h"
 #include "read/reader.h"
 #include "read/summary.h"
@@ -16,92 +17,23 @@
 #define SUMMARY_WIDTH_MAX 120u /* wider is harder to read */
 #define GLOB_TEXT_MAX     4096u
 
-struct filter {
-    const struct sp_show_options *options;
-    bool kinds[SP_SUMMARY_KINDS];
-    bool any_kind;
-};
-
-static void make_filter(const struct sp_show_options *options,
-                        struct filter *ret_filter)
-{
-    *ret_filter =
-        (struct filter){.options = options, .any_kind = options->kinds.count == 0};
-    for (size_t i = 0; i < options->kinds.count; i++) {
-        const int kind = sp_read_kind_find(options->kinds.items[i]);
-        if (kind == SP_KIND_RUN) { /* what a run holds */
-            ret_filter->kinds[SP_KIND_CALL] = true;
-            ret_filter->kinds[SP_READ_RETURN] = true;
-        } else if (kind >= 0) {
-            ret_filter->kinds[kind] = true;
-        }
-    }
-}
-
-/* ---- files ---------------------------------------------------------------------------- */
-
-/* Of a text such as "file:line", the part before the last colon, when `has_line`. */
-static bool glob_matches(const char *glob, struct sp_text text, bool has_line)
-{
-    char path[GLOB_TEXT_MAX];
-    size_t size = text.size < sizeof path ? text.size : sizeof path - 1;
-    memcpy(path, text.data, size);
-    path[size] = '\0';
-    if (has_line) {
-        char *colon = strrchr(path, ':');
-        if (colon != NULL)
-            *colon = '\0';
-    }
-    if (fnmatch(glob, path, 0) == 0)
-        return true;
-    const char *base = strrchr(path, '/');
-    return base != NULL && strchr(glob, '/') == NULL && fnmatch(glob, base + 1, 0) == 0;
-}
-
-static bool file_matches(const char *glob, const struct sp_read_event *e)
-{
-    static const char *const keys[] = {"path", "file", "to", "at", "program"};
-    if (e->tape == NULL)
-        return e->function != NULL && glob_matches(glob, e->function->file, false);
-    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        const struct sp_json_node *node = sp_tape_text(e->tape, keys[i]);
-        if (node != NULL && glob_matches(glob, (struct sp_text){node->text, node->size},
-                                         strcmp(keys[i], "at") == 0))
-            return true;
-    }
-    return false;
-}
-
-static bool matches(const struct filter *f, const struct sp_read_event *e)
-{
-    if (!f->any_kind && (e->kind < 0 || !f->kinds[e->kind]))
-        return false;
-    if (f->options->category != NULL) {
-        const struct sp_text category = sp_event_category(e);
-        if (category.size != strlen(f->options->category) ||
-            memcmp(category.data, f->options->category, category.size) != 0)
-            return false;
-    }
-    return f->options->file == NULL || file_matches(f->options->file, e);
-}
-
 /* ---- what is printed ------------------------------------------------------------------- */
 
 static int show_events(const struct sp_show_options *options, const char *path,
                        struct sp_reader *reader)
 {
-    struct filter filter;
+    struct sp_event_filter filter;
     struct sp_screen screen;
     struct sp_buffer json;
     struct sp_read_event event;
     struct sp_fault fault;
     int got;
-    make_filter(options, &filter);
+    sp_event_filter_make(options, &filter);
     sp_screen_init(&screen, sp_color_wanted(options->color, STDOUT_FILENO),
                    isatty(STDOUT_FILENO) ? sp_screen_width(0) : 0);
     sp_buffer_init(&json, 64u << 20);
     while ((got = sp_reader_next(reader, &event, &fault)) > 0) {
-        if (!matches(&filter, &event))
+        if (!sp_event_filter_matches(&filter, &event))
             continue;
         if (!options->json) {
             sp_show_line(&screen, &event);
@@ -170,7 +102,7 @@ static void warn_of_end(const char *path, const struct sp_reader *reader)
 static int show_view(const struct sp_view *view, const struct sp_show_options *options,
                      const char *path, struct sp_reader *reader)
 {
-    struct filter filter;
+    struct sp_event_filter filter;
     struct sp_view_out out = {.as_json = options->json};
     struct sp_read_event event;
     struct sp_fault fault;
@@ -180,7 +112,7 @@ static int show_view(const struct sp_view *view, const struct sp_show_options *o
     void *state = view->make(options);
     if (state == NULL)
         return sp_cli_error(SP_EXIT_BAD_INPUT, "no memory");
-    make_filter(options, &filter);
+    sp_event_filter_make(options, &filter);
     sp_screen_init(&out.screen, sp_color_wanted(options->color, STDOUT_FILENO),
                    sp_screen_width(SUMMARY_WIDTH));
     sp_buffer_init(&out.json, 64u << 20);
@@ -188,7 +120,8 @@ static int show_view(const struct sp_view *view, const struct sp_show_options *o
     sp_buffer_init(&out.folder, GLOB_TEXT_MAX);
     while ((got = sp_reader_next(reader, &event, &fault)) > 0 && result == 0) {
         learn(&out, &event);
-        if (matches(&filter, &event) || (view->structure && is_structure(&event)))
+        if (sp_event_filter_matches(&filter, &event) ||
+            (view->structure && is_structure(&event)))
             result = view->take(state, &out, &event, &fault);
     }
     out.functions = sp_reader_functions(reader);
@@ -259,6 +192,13 @@ int sp_cli_show(const void *options, int argc, char **argv)
         status = find_view(chosen, &view);
     if (status != SP_EXIT_OK)
         return status;
+    if (chosen->follow)
+        return view == NULL
+                   ? sp_cli_follow(chosen, argv[0])
+                   : sp_cli_error(SP_EXIT_BAD_INPUT,
+                                  "--follow gives events as they come, %s what "
+                                  "they add up to: one of them at a time",
+                                  view->name);
     chosen_too.source_of = argc > 1 ? argv[1] : NULL;
     if (sp_reader_open(argv[0], &reader, &fault) < 0)
         return sp_trace_complain(argv[0], &fault);
