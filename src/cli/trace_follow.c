@@ -23,7 +23,7 @@
 
 /* Ctrl-C reaches the program that is followed, too: what it has to say about its end is waited
  * for. */
-#define LAST_WORDS_NS UINT64_C(1000000000)
+#define LAST_WORDS_NS UINT64_C(3000000000)
 
 struct follow {
     const struct sp_show_options *options;

@@ -192,7 +192,7 @@ def test_follow_interrupt_shows_the_last_words_and_exits_130(follow, run):
     showing = follow("--kind", "output", "--kind", "end", "-", stdin=reading)
     os.close(reading)
     read_line(showing.stdout)
-    for process in (showing, running):
+    for process in (running, showing):
         process.send_signal(signal.SIGINT)
     out, err = showing.communicate(timeout=20)
     assert (showing.returncode, err) == (130, "")
@@ -208,7 +208,7 @@ def test_follow_interrupt_ends_it_though_the_program_goes_on(follow, run, tmp_pa
         one.send_signal(signal.SIGINT)
         began = time.monotonic()
         one.communicate(timeout=20)
-        assert one.returncode == 130 and time.monotonic() - began < 5
+        assert one.returncode == 130 and time.monotonic() - began < 10
     os.close(reading)
     assert running.poll() is None
 
