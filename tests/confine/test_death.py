@@ -4,6 +4,7 @@ sound."""
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import time
@@ -114,6 +115,24 @@ def test_keeper_killed(sandpit, delay):
         time.sleep(0.01)
     assert sandpit.verify() == 0
     assert sandpit.events()[-1]["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("whom", ["supervisor", "keeper"])
+def test_killed_at_any_moment(sandpit, whom):
+    """From the program's first line on; more often with SANDPIT_KILLS."""
+    moments = random.Random()
+    for _ in range(int(os.environ.get("SANDPIT_KILLS", "10"))):
+        marker = f"mark-{os.getpid()}-{time.monotonic_ns()}"
+        process, boss, _ = started(sandpit, marker)
+        time.sleep(moments.uniform(0, 0.4))
+        os.kill(boss if whom == "supervisor" else process.pid, signal.SIGKILL)
+        process.communicate(timeout=30)
+        assert wait_gone(marker) == []
+        end = time.monotonic() + 1
+        while not sandpit.trace.exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert sandpit.verify() == (3 if whom == "supervisor" else 0)
+        sandpit.trace.unlink()
 
 
 @pytest.mark.parametrize(
