@@ -11,6 +11,7 @@
 #include "agent/turn.h"
 
 #define TRACEBACK_MAX 100000
+#define CHAIN_MAX     16 /* and no ring is followed for ever */
 
 /* ---- its text -------------------------------------------------------------------------- */
 
@@ -147,12 +148,14 @@ static void add_traceback(struct sp_lane_record *r, PyObject *traceback)
         sp_record_text(r, SP_FIELD_STACK, stack.bytes, stack.size - 1);
 }
 
-static void write_exception(const char *operation, PyObject *type, PyObject *value,
-                            PyObject *traceback, bool ended)
+static void write_one(const char *operation, const char *link, PyObject *type,
+                      PyObject *value, PyObject *traceback, bool ended)
 {
     struct sp_lane_record *r = &sp_lane_scratch;
     sp_record_begin(r, SP_KIND_EXCEPTION);
     sp_record_string(r, SP_FIELD_OP, operation);
+    if (link)
+        sp_record_string(r, SP_FIELD_LINK, link);
     add_type(r, type);
     if (value)
         add_message(r, value);
@@ -160,6 +163,27 @@ static void write_exception(const char *operation, PyObject *type, PyObject *val
     add_traceback(r, traceback);
     sp_lane_event(r);
     PyErr_Clear();
+}
+
+/* What a traceback names above it: what it was raised from, or while. */
+static PyObject *linked(PyObject *value, const char **ret_link)
+{
+    const PyBaseExceptionObject *e = (const PyBaseExceptionObject *)value;
+    *ret_link = e->cause ? "cause" : "context";
+    return e->cause ? e->cause : e->suppress_context ? NULL : e->context;
+}
+
+static void write_exception(const char *operation, PyObject *type, PyObject *value,
+                            PyObject *traceback, bool ended)
+{
+    const char *link;
+    write_one(operation, NULL, type, value, traceback, ended);
+    for (int i = 0; i < CHAIN_MAX && value && PyExceptionInstance_Check(value); i++) {
+        value = linked(value, &link);
+        if (value && PyExceptionInstance_Check(value))
+            write_one(operation, link, (PyObject *)Py_TYPE(value), value,
+                      ((PyBaseExceptionObject *)value)->traceback, false);
+    }
 }
 
 /* ---- who tells ------------------------------------------------------------------------------ */

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 
 def test_read_is_an_event_and_a_write_is_announced(guest, script):
     code = (
@@ -241,3 +243,46 @@ def test_subinterpreters_at_work_in_threads(guest):
     outcome = guest(code)
     assert outcome.stdout == "done\n", outcome.stderr
     assert len(outcome.of("open", path="script.py", unannounced=False)) >= 1201
+
+
+CHAIN = """
+def first():
+    try:
+        1 / 0
+    except ZeroDivisionError as error:
+        raise ValueError("second") from error
+def hidden():
+    try:
+        first()
+    except ValueError:
+        raise KeyError("third") from None
+def last():
+    try:
+        {called}()
+    except (KeyError, ValueError):
+        raise OSError("last")
+last()
+"""
+
+
+@pytest.mark.parametrize(
+    ("called", "links"),
+    [
+        ("first", [("context", "ValueError", 6), ("cause", "ZeroDivisionError", 4)]),
+        ("hidden", [("context", "KeyError", 11)]),
+    ],
+)
+def test_exceptions_that_one_came_from_follow_it(guest, called, links):
+    told = guest(CHAIN.format(called=called)).of("exception")
+    assert [(one.get("link"), one["type"], one["line"]) for one in told] == [
+        (None, "OSError", 16), *links
+    ]  # fmt: skip
+    assert [bool(one["ended"]) for one in told] == [True] + [False] * len(links)
+
+
+def test_ring_of_exceptions_has_an_end(guest):
+    code = (
+        "one, other = ValueError('one'), KeyError('other')\n"
+        "one.__cause__, other.__cause__ = other, one\nraise one\n"
+    )
+    assert len(guest(code).of("exception")) == 17
