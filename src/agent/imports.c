@@ -10,6 +10,7 @@
 #include "agent/shims.h"
 #include "agent/turn.h"
 #include "agent/waiting.h"
+#include "base/clock.h"
 
 /* ---- audit events --------------------------------------------------------------------------- */
 
@@ -311,6 +312,24 @@ static void import_ended(uint64_t mark)
     sp_turn_leave();
 }
 
+/* What was loaded by it took so long, with all that it loaded in turn. */
+static void import_loaded(PyObject *name, PyObject *globals, long level,
+                          uint64_t begun_ns)
+{
+    static char module[256];
+    sp_turn_take();
+    size_t size = full_name(name, globals, level, module, sizeof module);
+    if (size > 0) {
+        struct sp_lane_record *r = &sp_lane_scratch;
+        sp_record_begin(r, SP_KIND_LOADED);
+        sp_record_text(r, SP_FIELD_MODULE, module, size);
+        sp_record_int(r, SP_FIELD_DURATION, (int64_t)(sp_clock_ns() - begun_ns));
+        sp_record_at(r);
+        sp_lane_event(r);
+    }
+    sp_turn_leave();
+}
+
 static const char *const import_arguments[] = {"name", "globals", "locals", "fromlist",
                                                "level"};
 
@@ -374,10 +393,14 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
             *seen = site;
     }
     uint64_t mark = sp_waiting_mark();
+    uint64_t tried = sp_imports_tried;
+    uint64_t begun_ns = sp_clock_ns();
     PyObject *result = PyObject_Vectorcall(real_import, args, (size_t)count, names);
     sp_import_from_c = from_c;
     if (sp_unlikely(sp_waiting_mark() != mark) && !sp_agent.ended)
         import_ended(mark);
+    if (sp_unlikely(sp_imports_tried != tried) && result && ours && !sp_agent.ended)
+        import_loaded(given[0], given[1], level_of(given[4]), begun_ns);
     if (sp_unlikely(!result && sp_import_refusals() != before) && !sp_agent.ended &&
         frame && sp_lane_owned() && sp_frame_reviewed(frame))
         import_failed(before);
@@ -401,7 +424,12 @@ static PyObject *gcd_shim(PyObject *self, PyObject *const *args, Py_ssize_t coun
     if (absolute && (reviewed || (ours && sp_import_judges_libraries())) &&
         import_begins(args[0], NULL, NULL, 0) < 0)
         return NULL;
+    uint64_t tried = sp_imports_tried;
+    uint64_t begun_ns = sp_clock_ns();
     PyObject *result = PyObject_Vectorcall(real_gcd, args, (size_t)count, names);
+    if (sp_unlikely(sp_imports_tried != tried) && result && ours && absolute &&
+        !sp_agent.ended)
+        import_loaded(args[0], NULL, 0, begun_ns);
     if (sp_unlikely(!result && sp_import_refusals() != before) && reviewed &&
         !sp_agent.ended)
         import_failed(before);

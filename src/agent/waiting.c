@@ -29,6 +29,7 @@ static uint16_t copy_place(char *to, size_t room, sp_frame *frame)
 }
 
 __thread sp_frame *sp_import_from_c;
+__thread uint64_t sp_imports_tried;
 
 /* C code of the interpreter imports these while it does something else for its caller, whose frame
  * is the innermost one then. Nothing can be done with them that could not be done without. */
@@ -142,6 +143,7 @@ static void remove_at(size_t index)
 
 void sp_waiting_add(const struct sp_import *import)
 {
+    sp_imports_tried++;
     if (waiting_count == WAITING_MAX) {
         sp_import_write(&waiting[0], "", 0);
         remove_at(0);

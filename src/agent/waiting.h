@@ -30,6 +30,9 @@ struct sp_import {
  * the calling thread, NULL: none. */
 extern __thread sp_frame *sp_import_from_c;
 
+/* How many imports the calling thread has tried of modules that were not loaded. */
+extern __thread uint64_t sp_imports_tried;
+
 /* Looks at the calling thread's frames: from where, whether by reviewed code. False: there
  * is no importing frame (the program itself is being started). */
 bool sp_import_describe(struct sp_import *import, const char *module,

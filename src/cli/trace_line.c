@@ -29,6 +29,7 @@ static const char *const leads[SP_KIND_COUNT][MEMBERS_LEAD] = {
     [SP_KIND_FORK] = {"child"},
     [SP_KIND_EXEC] = {"argv"},
     [SP_KIND_CODE] = {"op", "start"},
+    [SP_KIND_LOADED] = {"module", "duration"},
     [SP_KIND_NATIVE] = {"library", "symbol"},
     [SP_KIND_THREAD] = {"op"},
     [SP_KIND_OUTPUT] = {"stream", "text"},
