@@ -73,11 +73,16 @@ main()
 
 
 @pytest.fixture(scope="session")
-def real(tmp_path_factory) -> dict[str, Path]:
+def program() -> Path:
+    """The `sandpit` that belongs to the interpreter of the tests."""
+    return Path(sys.executable).parent / "sandpit"
+
+
+@pytest.fixture(scope="session")
+def real(program, tmp_path_factory) -> dict[str, Path]:
     """Traces of one program by the level of calls."""
     folder = tmp_path_factory.mktemp("real")
     (folder / "everything.py").write_text(EVERYTHING)
-    program = Path(sys.executable).parent / "sandpit"
     traces = {}
     for level in ("all", "folded", "off"):
         traces[level] = folder / f"{level}.sptrace"
@@ -624,3 +629,39 @@ def test_help_names_every_format(reader):
     assert done.returncode == 0
     for format in FORMATS:
         assert format in done.stdout
+
+
+# ---- size --------------------------------------------------------------------------------
+
+CALLS = """\
+def leaf(number):
+    return number + 1
+
+def main():
+    for number in range(100_000):
+        leaf(number)
+    open("/etc/hostname").close()
+
+main()
+"""
+
+
+@needs_runs
+@pytest.mark.parametrize("format", FORMATS)
+def test_long_traces_take_little_memory(program, tmp_path, format):
+    (tmp_path / "calls.py").write_text(CALLS)
+    trace = tmp_path / "calls.sptrace"
+    run = [program, "run", "-q", "--calls", "all", "-o", trace, "calls.py"]
+    subprocess.run(run, cwd=tmp_path, check=True, timeout=60)
+    output = tmp_path / "output"
+    with open(output, "wb") as file:
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -d 10240; exec "$0" "$@"', f"{program}-trace"]
+            + ["export", "-f", format, trace],
+            stdout=file,
+            stderr=subprocess.PIPE,
+            timeout=60,
+        )
+    assert (done.returncode, done.stderr) == (0, b"")  # of 10 MiB, for 200,000 events
+    if format == "jsonl":
+        assert len(output.read_text().splitlines()) > 200_000
