@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import index as as_index
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from . import _native
 from ._calls import CallGraph, CallTree, calls_of
+from ._frames import arrow_of, pandas_of
 from ._tables import AddressUse, FileUse, Process, files_of, network_of, processes_of
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-not-found,import-untyped,unused-ignore]
+    import pyarrow  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 Event = dict[str, Any]
 
@@ -172,6 +177,35 @@ class Events(Sequence[Event]):
         list of Process : at most 65,536, linked by `parent` and `children`.
         """
         return processes_of(self._native, self._within())
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Make a pandas data frame: a row for each event, a column for each member.
+
+        Returns
+        -------
+        pandas.DataFrame : columns of integers (`Int64`), of truth values (`boolean`)
+            and of objects; missing where an event has no such member. Members beyond
+            256 names are together in the column `others`.
+
+        Raises
+        ------
+        ImportError : pandas is not installed.
+        """
+        return pandas_of(self)
+
+    def to_arrow(self) -> pyarrow.Table:
+        """Make an Arrow table: a row for each event, a column for each member.
+
+        Returns
+        -------
+        pyarrow.Table : columns of int64, bool and string, as `to_pandas` has them.
+            Lists and the like are given as JSON, a byte that is no UTF-8 as an escape.
+
+        Raises
+        ------
+        ImportError : pyarrow is not installed.
+        """
+        return arrow_of(self)
 
 
 class _View(Events):

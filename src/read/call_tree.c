@@ -53,8 +53,11 @@ static int closed(void *context, struct sp_call_thread *thread,
     const uint32_t node = (uint32_t)call->data;
     (void)thread;
     (void)raised;
-    if (node != SP_CALLS_NONE && t_ns > call->t_ns)
-        c->nodes[node].total_ns += t_ns - call->t_ns;
+    if (node == SP_CALLS_NONE || t_ns <= call->t_ns)
+        return 0;
+    /* A forged trace may have a thread end and begin again, at any time. */
+    const uint64_t left = UINT64_MAX - c->nodes[node].total_ns;
+    c->nodes[node].total_ns += t_ns - call->t_ns < left ? t_ns - call->t_ns : left;
     return 0;
 }
 

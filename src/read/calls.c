@@ -153,8 +153,10 @@ static void subtract_children(struct sp_calls *c)
         c->nodes[i].self_ns = c->nodes[i].total_ns;
     for (uint32_t i = 0; i < c->count; i++) {
         const uint32_t parent = c->nodes[i].parent;
-        if (parent != SP_CALLS_NONE)
-            c->nodes[parent].self_ns -= c->nodes[i].total_ns;
+        if (parent == SP_CALLS_NONE)
+            continue;
+        uint64_t *self_ns = &c->nodes[parent].self_ns;
+        *self_ns -= c->nodes[i].total_ns < *self_ns ? c->nodes[i].total_ns : *self_ns;
     }
 }
 

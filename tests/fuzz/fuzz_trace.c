@@ -8,10 +8,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "read/calls.h"
 #include "read/index.h"
+#include "read/processes.h"
 #include "read/reader.h"
 #include "read/search.h"
 #include "read/summary.h"
+#include "read/uses.h"
 #include "trace/grammar.h"
 #include "trace/head.h"
 #include "trace/recode.h"
@@ -32,11 +35,63 @@ struct outcome {
     uint64_t events;
 };
 
+/* What the views make of it. */
+struct views {
+    struct sp_uses files;
+    struct sp_uses network;
+    struct sp_processes processes;
+    struct sp_calls calls;
+    int result; /* of the calls */
+};
+
+static void begin_views(struct views *v)
+{
+    sp_uses_init(&v->files);
+    sp_uses_init(&v->network);
+    sp_processes_init(&v->processes);
+    sp_calls_init(&v->calls);
+    v->result = 0;
+}
+
+static void add_to_views(struct views *v, const struct sp_read_event *e)
+{
+    struct sp_fault fault;
+    sp_files_add(&v->files, e);
+    sp_network_add(&v->network, e);
+    sp_processes_add(&v->processes, e);
+    if (v->result == 0)
+        v->result = sp_calls_add(&v->calls, e, &fault);
+}
+
+/* Every process and every node is found once, and nothing is longer than what holds it. */
+static void end_views(struct views *v, const struct sp_functions *functions)
+{
+    struct sp_fault fault;
+    unsigned depth = 0;
+    uint32_t count = 0;
+    for (uint32_t i = sp_processes_first(&v->processes); i != SP_PROCESSES_NONE;
+         i = sp_processes_behind(&v->processes, i, &depth), count++)
+        DEMAND(depth <= v->processes.count);
+    DEMAND(count == v->processes.count);
+    DEMAND(sp_calls_finish(&v->calls, functions, &fault) == 0);
+    for (uint32_t i = 0; i < v->calls.count; i++) {
+        const struct sp_call_node *node = &v->calls.nodes[i];
+        (void)sp_calls_function(&v->calls, node);
+        (void)sp_calls_caller(&v->calls, node);
+        DEMAND(v->calls.form == SP_CALLS_GRAPH || node->self_ns <= node->total_ns);
+    }
+    sp_uses_release(&v->files);
+    sp_uses_release(&v->network);
+    sp_processes_release(&v->processes);
+    sp_calls_release(&v->calls);
+}
+
 static struct outcome read_in_order(int fd, uint64_t size)
 {
     struct outcome out = {.result = -1};
     struct sp_reader *r;
     struct sp_summary summary;
+    struct views views;
     struct sp_read_event e;
     struct sp_fault fault = {0};
     struct sp_buffer json;
@@ -48,10 +103,12 @@ static struct outcome read_in_order(int fd, uint64_t size)
         return out;
     }
     sp_summary_init(&summary);
+    begin_views(&views);
     sp_buffer_init(&json, 64u << 20);
     while ((out.result = sp_reader_next(r, &e, &fault)) > 0) {
         out.events++;
         sp_summary_add(&summary, &e);
+        add_to_views(&views, &e);
         sp_buffer_clear(&json);
         sp_read_event_json(&e, &json);
         DEMAND(json.failed || json.data[json.size - 1] == '\n');
@@ -59,6 +116,7 @@ static struct outcome read_in_order(int fd, uint64_t size)
     if (out.result < 0)
         DEMAND(fault.message[0] != '\0' && fault.byte <= size);
     DEMAND(summary.events == out.events);
+    end_views(&views, sp_reader_functions(r));
     sp_buffer_release(&json);
     sp_summary_release(&summary);
     sp_reader_free(r);

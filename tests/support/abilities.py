@@ -22,7 +22,7 @@ from interpreters import find as find_pythons
 ROOT = Path(__file__).resolve().parents[2]
 
 PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "openssl", "strace", "xxd", "zsh", "zstd")
-MODULES = ("matplotlib", "mypy", "numpy", "pandas", "requests")
+MODULES = ("matplotlib", "mypy", "numpy", "pandas", "pyarrow", "requests")
 # What reads exported traces in tests.
 MODULES += ("ocsf_json_schema", "opentelemetry")
 
