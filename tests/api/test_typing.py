@@ -27,6 +27,13 @@ code: int = result.exit_code
 first: Violation = result.violations[0]
 text: bytes = result.read("name")
 saved: pathlib.Path = result.save("x.sptrace")
+view: sandpit.Events = sandpit.load("x.sptrace").of_kind("open", "file").between(0, 9)
+part: list[dict[str, object]] = list(view.where(pid=1, text="x"))
+paths: list[str] = [use.path for use in view.files() if use.denied]
+hosts: list[str] = [use.host or use.name for use in view.network()]
+parents: list[sandpit.Process] = [p.parent for p in view.processes() if p.parent]
+calls: sandpit.CallTree | sandpit.CallGraph = view.calls()
+counts: dict[str, int] = {node.function: node.count for _, node in calls.walk()}
 
 async def main() -> Result:
     run: Run = sandpit.start("s.py", stdin=PIPE)
@@ -49,6 +56,8 @@ REJECTED = [
     "sandpit.run('s.py', trace=True)",
     "sandpit.run('s.py', timeout='1')",
     "sandpit.run('s.py', on_event=lambda: None)",
+    "sandpit.load('x').of_kind(5)",
+    "sandpit.load('x').between('1')",
     "sandpit.run('s.py').no_such_field",
     "sandpit.run('s.py').status == 'unknown-word' and 1 + 'x'",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
@@ -142,3 +143,71 @@ def test_a_long_view_is_not_held_as_objects(tmp_path):
     assert len(view) == 198_000
     assert view[100_000]["t"] == 101_000
     assert len(view._within()) == 8 * 198_000
+
+
+QUESTIONS = {
+    "len": len,
+    "of_kind": lambda trace: len(trace.of_kind("open")),
+    "between": lambda trace: len(trace.between(0, 1)),
+    "where": lambda trace: len(trace.where(text="x")),
+    "calls": lambda trace: trace.calls(),
+    "files": lambda trace: trace.files(),
+    "network": lambda trace: trace.network(),
+    "processes": lambda trace: trace.processes(),
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    ("rest", "byte"),
+    [
+        (b"garbage\n", 0),
+        (b'{"seq":1,"t":0,"kind":"open","layer":"kernel","pid":1,"tid":1\n', 61),
+        (b'{"seq":99999999999999999999,"t":0}\n', 25),
+        (b'{"seq":1,"t":0,"kind":"run","layer":"python","pid":1,"tid":1,"n":9999}\n', 60),
+        (b'{"seq":1,"t":0,"kind":"function","layer":"python","pid":1,"tid":1,'
+         b'"id":4000000,"name":"f"}\n', 0),
+        (b'{"seq":1,"t":0,"kind":"function","layer":"python","pid":1,"tid":1,"id":'
+         + b"[" * 100 + b"]" * 100 + b"}\n", 0),
+    ],
+    ids=["garbage", "half", "number", "run", "function", "deep"],
+)  # fmt: skip
+def test_hostile_lines_raise_their_place(tmp_path, question, rest, byte):
+    lines = Lines()
+    trace = sandpit.load(lines.write(tmp_path / "hostile.sptrace", rest))
+    with pytest.raises(sandpit.TraceError) as caught:
+        QUESTIONS[question](trace)
+    assert caught.value.line == 2
+    assert lines.size <= caught.value.byte <= lines.size + byte
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_line_of_gigabytes_raises_its_place(tmp_path, question):
+    lines = Lines()
+    path = lines.write(tmp_path / "endless.sptrace")
+    os.truncate(path, 4 << 30)  # zeros, none of them on the disk
+    trace = sandpit.load(path)
+    with pytest.raises(sandpit.TraceError) as caught:
+        QUESTIONS[question](trace)
+    assert (caught.value.line, caught.value.byte) == (2, lines.size)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_trace_that_was_cut_is_read_to_where_it_ends(tmp_path, question):
+    lines = Lines().add("open", path="/a", op="read")
+    trace = sandpit.load(lines.write(tmp_path / "cut.sptrace", b'{"seq":2,"t":0,"ki'))
+    QUESTIONS[question](trace)
+    assert len(trace) == 2
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_trace_that_shrinks_is_read_as_far_as_it_goes(tmp_path, question):
+    lines = Lines()
+    for _ in range(6000):
+        lines.add("open", path="/a" * 50, op="read")
+    trace = sandpit.load(lines.write(tmp_path / "shrinking.sptrace"))
+    assert len(trace) == 6001
+    os.truncate(tmp_path / "shrinking.sptrace", 1000)
+    QUESTIONS[question](trace)  # of what is left
+    with pytest.raises(sandpit.TraceError):
+        trace[6000]
