@@ -77,10 +77,10 @@ static int show_summary(const struct sp_show_options *options, const char *path,
 /* Keeps what views ask of the start of the run. */
 static void learn(struct sp_view_out *out, const struct sp_read_event *e)
 {
-    const struct sp_json_node *folder =
-        e->kind == SP_KIND_START ? sp_tape_text(e->tape, "cwd") : NULL;
-    if (e->kind == SP_KIND_START)
-        out->pid = e->pid;
+    if (e->line_number != 1 || e->tape == NULL)
+        return;
+    const struct sp_json_node *folder = sp_tape_text(e->tape, "cwd");
+    out->pid = e->pid;
     if (folder != NULL)
         sp_buffer_append(&out->folder, folder->text, folder->size);
 }
@@ -107,7 +107,7 @@ static int show_view(const struct sp_view *view, const struct sp_show_options *o
     struct sp_read_event event;
     struct sp_fault fault;
     struct sp_fault late; /* a second one is not told */
-    int got;
+    int got = 1;
     int result = 0;
     void *state = view->make(options);
     if (state == NULL)
@@ -118,7 +118,7 @@ static int show_view(const struct sp_view *view, const struct sp_show_options *o
     sp_buffer_init(&out.json, 64u << 20);
     sp_buffer_init(&out.row, 64u << 20);
     sp_buffer_init(&out.folder, GLOB_TEXT_MAX);
-    while ((got = sp_reader_next(reader, &event, &fault)) > 0 && result == 0) {
+    while (result == 0 && (got = sp_reader_next(reader, &event, &fault)) > 0) {
         learn(&out, &event);
         if (sp_event_filter_matches(&filter, &event) ||
             (view->structure && is_structure(&event)))

@@ -478,3 +478,12 @@ def test_two_views_at_once_are_refused(golden, reader):
 def test_views_are_read_from_standard_input(golden, reader):
     with open(golden("good"), "rb") as file:
         assert "data.csv" in reader("show", "--files", "-", stdin=file).stdout
+
+
+def test_a_second_start_changes_nothing(reader, tmp_path):
+    lines = Lines()
+    for _ in range(3):
+        lines.add("start", pid=7, cwd="/other", argv=["x"], format=1)
+    lines.add("open", path="/work/a", op="read").end(1)
+    trace = lines.write(tmp_path / "starts.sptrace")
+    assert reader("show", "--files", trace).stdout.splitlines()[1].endswith("./a")
