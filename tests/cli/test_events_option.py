@@ -6,14 +6,18 @@ import contextlib
 import fcntl
 import json
 import os
+import pty
 import select
 import signal
 import socket
 import subprocess
 import threading
 import time
+import tty
+from pathlib import Path
 
 import pytest
+from someone import Someone
 
 pytestmark = pytest.mark.requires("program", "landlock", "listener")
 
@@ -181,6 +185,7 @@ def test_events_option_descriptor_does_not_reach_the_program(begin):
     reader = Reader(reading)
     code = f"""
 import os
+import pty
 print(sorted(int(fd) for fd in os.listdir('/proc/self/fd'))[:3])
 for fd in range(3, 64):
     try:
@@ -340,3 +345,70 @@ def test_events_option_end_of_stream_comes_when_the_supervisor_is_killed(begin):
     assert process.wait(20) == 125
     events = reader.events()
     assert events[0]["kind"] == "start" and events[-1]["kind"] != "end"
+
+
+def test_events_option_terminal_gets_lines_and_stays_as_it_was(begin, tmp_path):
+    ours, theirs = pty.openpty()
+    tty.setraw(theirs)
+    kept = os.dup(theirs)
+    reader = Reader(os.dup(ours))
+    process = begin(theirs, "-o", "one.sptrace", "-c", "print('done')")
+    assert process.communicate(timeout=60) == ("done\n", "")
+    assert fcntl.fcntl(kept, fcntl.F_GETFL) & os.O_NONBLOCK == 0
+    wanted = (tmp_path / "one.sptrace").read_bytes()
+    deadline = time.monotonic() + 20
+    while sum(map(len, list(reader.lines))) < len(wanted):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert b"".join(reader.lines) == wanted
+    os.close(kept)
+    os.close(ours)
+
+
+def test_events_option_interrupt_ends_the_wait_for_a_stopped_reader(begin):
+    reading, writing = pipe()
+    process = begin(writing, "--no-trace", "-c", FLOOD.format(2000) + "\nprint('done')")
+    assert process.stdout.readline() == "done\n"
+    time.sleep(1)
+    assert process.poll() is None  # it waits for the reader
+    began = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    process.wait(20)
+    assert time.monotonic() - began < 3
+    os.close(reading)
+
+
+def test_events_option_stopped_reader_lengthens_no_run_beyond_its_limit(begin):
+    reading, writing = pipe()
+    began = time.monotonic()
+    process = begin(writing, "--no-trace", "--timeout", "1s", "-c", FLOOD.format(10**9))
+    assert process.wait(20) == 124
+    # 0.2 s are promised; the rest is for a machine with much else to do.
+    assert time.monotonic() - began < 3
+    os.close(reading)
+
+
+@pytest.mark.requires("root")
+def test_events_option_pipe_of_another_user_is_asked_and_stays_as_it_was(tmp_path):
+    one = Someone(tmp_path, user=True, force="")
+    reading, writing = pipe()
+    reader = Reader(reading)
+    code = FLOOD.format(3000) + "\nprint('done')"
+    done = subprocess.run(
+        [one.program, "run", "--events", str(writing), "--no-trace", "-c", code],
+        pass_fds=[writing],
+        cwd=one.folder,
+        env={**one.environment, "PATH": f"{Path(one.python).parent}:{os.defpath}"},
+        text=True,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=60,
+        **one.who,
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("done\n", "", 0)
+    assert fcntl.fcntl(writing, fcntl.F_GETFL) & os.O_NONBLOCK == 0
+    os.close(writing)
+    events = reader.events()
+    assert events[-1]["kind"] == "end"
+    check_numbers(events)
+    one.close()
