@@ -28,7 +28,7 @@
 #define PIECE_BYTES 4096u       /* PIPE_BUF: goes into a pipe in one piece */
 #define RETRY_NS    1000000u
 #define LOST_BYTES  256u
-#define STALL_NS       UINT64_C(5000000000) /* for a reader that takes nothing at the end */
+#define STALL_NS    UINT64_C(5000000000) /* for a reader that takes nothing at the end */
 #define LOOK_MS     20
 
 /* ---- the descriptor --------------------------------------------------------------------- */
@@ -201,6 +201,8 @@ void sp_event_stream_add(struct sp_event_stream *s, const char *line, size_t siz
         drop(s, &head);
         return;
     }
+    if (s->size == 0)
+        s->since_ns = sp_clock_ns();
     if (s->dropped > 0)
         tell_dropped(s);
     memcpy(s->data + s->start + s->size, line, size);

@@ -22,7 +22,7 @@
 #define SP_EVENT_STREAM_BYTES (9u << 20)
 
 /* So long a line is at most kept before it is handed to the system, while the run goes on. */
-#define SP_EVENT_STREAM_DELAY_NS 40000000u
+#define SP_EVENT_STREAM_DELAY_NS 20000000u
 
 enum sp_event_way {
     SP_EVENT_WAY_FILE,   /* write(2) */
@@ -42,6 +42,7 @@ struct sp_event_stream {
     size_t start; /* of what waits */
     size_t size;
     size_t capacity;
+    uint64_t since_ns; /* when the first of what waits came */
     uint64_t tried_ns;
     uint64_t next_seq;    /* behind what was let in last */
     uint64_t dropped_seq; /* ... dropped last */
@@ -63,6 +64,13 @@ static inline bool sp_event_stream_on(const struct sp_event_stream *s)
 
 /* One line of the trace, with its newline. Does nothing where there is no stream. */
 void sp_event_stream_add(struct sp_event_stream *s, const char *line, size_t size);
+
+/* When the next push is due; UINT64_MAX: nothing waits, or the reader has to take some first. */
+static inline uint64_t sp_event_stream_due_ns(const struct sp_event_stream *s)
+{
+    return s->size == 0 || s->stuck ? UINT64_MAX
+                                    : s->since_ns + SP_EVENT_STREAM_DELAY_NS;
+}
 
 /* Hands on what the reader has room for. With an epoll set, its being ready to take more is watched
  * there, as an event about the stream itself. */

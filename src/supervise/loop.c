@@ -25,6 +25,7 @@
 
 #define DRAIN_INTERVAL_NS                                                              \
     100000000u /* what agents wrote is taken at the latest after this */
+#define DRAIN_LIVE_NS 40000000u /* ... where somebody looks on */
 #define KILL_PATIENCE_NS                                                               \
     8000000000u /* who has not died of SIGKILL by then hangs in the kernel: to give back much \
                     memory, or a large file without a name, takes its time */
@@ -156,8 +157,7 @@ static void reap_program(struct sp_supervisor *s)
 /* What goes on beside the calls is looked after so often. */
 static uint64_t interval_ns(const struct sp_supervisor *s)
 {
-    return sp_event_stream_on(s->is->events) ? SP_EVENT_STREAM_DELAY_NS
-                                             : DRAIN_INTERVAL_NS;
+    return sp_event_stream_on(s->is->events) ? DRAIN_LIVE_NS : DRAIN_INTERVAL_NS;
 }
 
 static int time_left_ms(const struct sp_supervisor *s)
@@ -168,6 +168,8 @@ static int time_left_ms(const struct sp_supervisor *s)
         due = s->deadline_ns;
     if (sp_limits_due_ns(&s->limits) < due)
         due = sp_limits_due_ns(&s->limits);
+    if (sp_event_stream_due_ns(s->is->events) < due)
+        due = sp_event_stream_due_ns(s->is->events);
     uint64_t parked = sp_parked_next_ns(&s->parked, now);
     if (parked != 0 && parked < due)
         due = parked;
@@ -249,6 +251,8 @@ static void turn(struct sp_supervisor *s)
         on_time(s);
     if (n == 0 || now - s->kept_up_ns >= interval_ns(s))
         keep_up(s, now);
+    if (now >= sp_event_stream_due_ns(s->is->events))
+        sp_event_stream_push(s->is->events);
     if (n <= 0)
         return;
     if (call != 0) {

@@ -222,7 +222,7 @@ def test_events_option_event_arrives_while_the_program_runs(begin, work):
         ]
     assert process.poll() is None and marks
     event, came = marks[0]
-    # 40 ms are promised; the rest is for a machine with much else to do.
+    # 20 ms are promised; the rest is for a machine with much else to do.
     assert came - float(event["text"].split()[1]) < 1
     process.send_signal(signal.SIGTERM)
     process.wait(20)
