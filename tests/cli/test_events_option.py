@@ -35,7 +35,8 @@ class Reader(threading.Thread):
         self.start()
 
     def run(self):
-        with open(self.fd, "rb") as stream:
+        # A terminal whose other end is closed gives EIO.
+        with contextlib.suppress(OSError), open(self.fd, "rb") as stream:
             for line in stream:
                 self.times.append(time.monotonic())
                 self.lines.append(line)
