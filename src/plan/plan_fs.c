@@ -258,7 +258,7 @@ static int grant_writes(struct sp_plan *plan, const struct sp_places *places,
  * started, which the supervisor cannot do for it: where any may be, folders in which something is
  * denied are looked into, too. */
 static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
-                         struct sp_error *reterr)
+                         bool only_folders, struct sp_error *reterr)
 {
     DIR *entries = opendir(folder);
     const struct dirent *entry;
@@ -270,11 +270,12 @@ static int grant_entries(struct sp_plan *plan, const char *folder, int depth,
         int n = snprintf(path, sizeof path, "%s/%s",
                          strcmp(folder, "/") == 0 ? "" : folder, entry->d_name);
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            entry->d_type == DT_LNK || n <= 0 || (size_t)n >= sizeof path)
+            entry->d_type == DT_LNK || (only_folders && entry->d_type != DT_DIR) ||
+            n <= 0 || (size_t)n >= sizeof path)
             continue;
         if (deeper && entry->d_type == DT_DIR && strcmp(path, "/proc") != 0 &&
             read_cover(plan, path) == SP_COVER_MIXED)
-            code = grant_entries(plan, path, depth + 1, reterr);
+            code = grant_entries(plan, path, depth + 1, only_folders, reterr);
         else
             code = grant_read(plan, path, reterr);
     }
@@ -288,7 +289,7 @@ static int grant_rest(struct sp_plan *plan, const char *path, struct sp_error *r
 {
     if (read_cover(plan, path) != SP_COVER_MIXED)
         return 0;
-    return grant_entries(plan, path, 1, reterr);
+    return grant_entries(plan, path, 1, false, reterr);
 }
 
 /* The outermost folder on the way to `path` in which nothing is denied: one grant for many. */
@@ -345,17 +346,19 @@ static int grant_programs(struct sp_plan *plan, const struct sp_places *places,
     return code == 0 ? grant_rules(plan, SP_LIST_PROCESS, grant_program, reterr) : code;
 }
 
-/* What lies beside the hidden file, and beside each folder on the way to it. */
+/* What lies beside the hidden file, and beside each folder on the way to it. Folders first: there is
+ * room for so many, and a single file is read as well without. */
 static int grant_around_hidden(struct sp_plan *plan, struct sp_error *reterr)
 {
     char folder[PATH_MAX];
     int code = 0;
-    for (const char *at = plan->hidden; at != NULL && code == 0;
-         at = strchr(at + 1, '/')) {
-        size_t n = (size_t)(at - plan->hidden);
-        snprintf(folder, sizeof folder, "%.*s", n == 0 ? 1 : (int)n, plan->hidden);
-        code = grant_entries(plan, folder, ENTRIES_DEPTH, reterr);
-    }
+    for (int files = 0; files < 2; files++)
+        for (const char *at = plan->hidden; at != NULL && code == 0;
+             at = strchr(at + 1, '/')) {
+            size_t n = (size_t)(at - plan->hidden);
+            snprintf(folder, sizeof folder, "%.*s", n == 0 ? 1 : (int)n, plan->hidden);
+            code = grant_entries(plan, folder, ENTRIES_DEPTH, files == 0, reterr);
+        }
     return code;
 }
 
@@ -382,10 +385,10 @@ static int grant_reads(struct sp_plan *plan, const struct sp_places *places,
     if (code == 0)
         code = grant_each(plan, places->python_read, reterr);
     if (code == 0 && read_cover(plan, places->work) == SP_COVER_MIXED)
-        code = grant_entries(plan, places->work, ENTRIES_DEPTH, reterr);
+        code = grant_entries(plan, places->work, ENTRIES_DEPTH, false, reterr);
     if (code == 0)
-        code = grant_entries(plan, "/", 1, reterr);
-    return code == 0 ? grant_around_hidden(plan, reterr) : code;
+        code = grant_around_hidden(plan, reterr);
+    return code == 0 ? grant_entries(plan, "/", 1, false, reterr) : code;
 }
 
 /* An interpreter that may not be read does not start; better to say so before. */

@@ -119,7 +119,19 @@ static int check_agent(const struct sp_run *run, const char *agents,
     return sp_error_what(reterr, sp_ability_name(SP_ABILITY_AGENT));
 }
 
-/* A trace may replace an older file, but not what it is the trace of. */
+static int spare_key(const struct sp_run *run, struct sp_error *reterr)
+{
+    struct stat old;
+    if (run->signer.page == NULL ||
+        fstatat(run->trace.folder, run->trace.name, &old, AT_SYMLINK_NOFOLLOW) != 0 ||
+        old.st_dev != run->signer.place.device || old.st_ino != run->signer.place.inode)
+        return 0;
+    return sp_fail(reterr, SP_E_TRACE,
+                   "cannot write the trace '%.200s': it is the key that signs it",
+                   run->request->trace);
+}
+
+/* A trace may replace an older file, but not what it is the trace of, nor what signs it. */
 static int spare_script(const struct sp_run *run, struct sp_error *reterr)
 {
     const struct sp_run_request *rq = run->request;
@@ -132,7 +144,7 @@ static int spare_script(const struct sp_run *run, struct sp_error *reterr)
             same |= fstatat(AT_FDCWD, rq->value, &script, flags) == 0 &&
                     script.st_dev == old.st_dev && script.st_ino == old.st_ino;
     if (!same)
-        return 0;
+        return spare_key(run, reterr);
     return sp_fail(reterr, SP_E_TRACE,
                    "cannot write the trace '%.200s': it is the script", rq->trace);
 }

@@ -53,7 +53,7 @@ static bool begins_word(const char *text, size_t at, size_t from)
 /* The first two bytes of each shape: a bit for each pair, set for its first byte in one table and for its
  * second in the other, so that nearly all text is done with by two looks.
  *
- *     AK AS AI Au Be be do ey gh gi gl hf np py rk sk xo xa :/ --
+ *     AK AS AI Au Be be do ey gh gi gl hf np py rk sk xo xa :/ -- sa
  */
 #define PAIR(n) (1u << (n))
 static const uint32_t pair_first[256] = {
@@ -67,7 +67,7 @@ static const uint32_t pair_first[256] = {
     ['n'] = PAIR(12),
     ['p'] = PAIR(13),
     ['r'] = PAIR(14),
-    ['s'] = PAIR(15),
+    ['s'] = PAIR(15) | PAIR(20),
     ['x'] = PAIR(16) | PAIR(17),
     [':'] = PAIR(18),
     ['-'] = PAIR(19),
@@ -86,7 +86,7 @@ static const uint32_t pair_second[256] = {
     ['f'] = PAIR(11),
     ['p'] = PAIR(12),
     ['k'] = PAIR(14) | PAIR(15),
-    ['a'] = PAIR(17),
+    ['a'] = PAIR(17) | PAIR(20),
     ['/'] = PAIR(18),
     ['-'] = PAIR(19),
 };

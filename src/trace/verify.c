@@ -13,13 +13,8 @@
 #include "trace/grammar.h"
 #include "trace/head.h"
 #include "trace/lines.h"
+#include "trace/seal.h"
 #include "trace/signature.h"
-
-/* `,"bytes":` ... `,"digest":"` 64 `","chain":"` 64 `"}`, with at most 20 digits. */
-#define DIGEST_PART ",\"digest\":\""
-#define CHAIN_PART  "\",\"chain\":\""
-#define SEAL_FIXED                                                                     \
-    (sizeof DIGEST_PART - 1 + SP_CHAIN_HEX + sizeof CHAIN_PART - 1 + SP_CHAIN_HEX + 2)
 
 struct check {
     struct sp_verify *out;
@@ -45,43 +40,6 @@ static int unreadable(struct check *c, size_t at, const char *what)
 {
     c->out->code = SP_VERIFY_UNREADABLE;
     return sp_fault_set(&c->out->fault, c->line, c->offset + at, "%s", what);
-}
-
-/* ---- seals: the digests at the end of a checkpoint or end line ----------------------------- */
-
-struct seal {
-    size_t covered; /* bytes of the line that the digest covers */
-    uint64_t bytes;
-    const char *digest;
-    const char *chain;
-};
-
-static bool read_seal(const char *line, size_t size, struct seal *ret_seal)
-{
-    if (size < SEAL_FIXED)
-        return false;
-    const char *p = line + size - SEAL_FIXED;
-    const char *number_end = p;
-    const char *digest = p + sizeof DIGEST_PART - 1;
-    const char *middle = digest + SP_CHAIN_HEX;
-    const char *chain = middle + sizeof CHAIN_PART - 1;
-    if (memcmp(p, DIGEST_PART, sizeof DIGEST_PART - 1) != 0 ||
-        memcmp(middle, CHAIN_PART, sizeof CHAIN_PART - 1) != 0 ||
-        memcmp(chain + SP_CHAIN_HEX, "\"}", 2) != 0)
-        return false;
-    while (p > line && p[-1] >= '0' && p[-1] <= '9')
-        p--;
-    static const char key[] = ",\"bytes\":";
-    uint64_t bytes;
-    if (!sp_grammar_uint(p, (size_t)(number_end - p), &bytes) ||
-        (size_t)(p - line) < sizeof key - 1 ||
-        memcmp(p - (sizeof key - 1), key, sizeof key - 1) != 0)
-        return false;
-    *ret_seal = (struct seal){.covered = (size_t)(p - line) - (sizeof key - 1),
-                              .bytes = bytes,
-                              .digest = digest,
-                              .chain = chain};
-    return true;
 }
 
 /* ---- signatures ---------------------------------------------------------------------------- */
@@ -148,10 +106,10 @@ static int check_signature(struct check *c, const char *line, size_t covered,
 static int check_seal(struct check *c, const char *line, size_t size, bool last,
                       const char **hashed)
 {
-    struct seal seal;
+    struct sp_seal seal;
     const char *signature = NULL;
     uint8_t signed_chain[SP_CHAIN_BYTES];
-    if (!read_seal(line, size, &seal))
+    if (!sp_seal_read(line, size, &seal))
         return altered(c, 0, "the line does not end with bytes, digest and chain");
     if (seal.bytes != c->offset + seal.covered)
         return altered(c, seal.covered,

@@ -183,5 +183,20 @@ def test_run_refuses_a_key_that_cannot_be_read(sandpit, tmp_path, path):
     assert path in refused(sandpit, "--sign", path)
 
 
+def test_run_does_not_replace_the_key_by_the_trace(sandpit, keys):
+    before = (keys / "team.key").read_bytes()
+    said = refused(sandpit, "--sign", "team.key", "-o", "team.key")
+    assert "it is the key that signs it" in said
+    assert (keys / "team.key").read_bytes() == before
+
+
+@runs
+def test_key_that_is_run_as_the_program_stands_in_no_trace(sandpit, keys):
+    seed = base64.b64encode(half(keys / "team.key", "sandpit-private-key-v1"))
+    for options in (("--sign", "team.key"), ()):
+        sandpit("run", *options, "-o", "it.sptrace", "team.key")
+        assert seed not in (keys / "it.sptrace").read_bytes()
+
+
 def test_run_signs_no_trace_that_is_not_written(sandpit, keys):
     assert "--no-trace" in refused(sandpit, "--no-trace", "--sign", "team.key")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from programs import PROGRAM
+from someone import Ran, Someone
 
 pytestmark = [
     pytest.mark.requires("program"),
@@ -175,6 +176,64 @@ def test_without_signing_the_file_is_like_any_other(sandpit, keys, policy):
     ran = sandpit.run(TRY, keys / "team.key", options=("--policy", policy))
     for what in ("open", "libc", "dots", "root", "link", "inside", "object", "hard"):
         assert f"{what} GOT" in ran.stdout
+
+
+# What is missing, and what is accepted with it; what holds the key is what is left.
+LESSER = {
+    "landlock=0": ("--allow-degraded", "landlock"),
+    "landlock=1": (),
+    "landlock=2": (),
+    "listener=off": ("--allow-degraded", "listener"),
+    "pidfd_getfd=off": (),
+}
+
+
+def by_someone(someone: Someone, *options: str) -> Ran:
+    subprocess.run(
+        [someone.program, "keygen", "team"],
+        cwd=someone.folder,
+        check=True,
+        capture_output=True,
+        **someone.who,
+    )
+    options = ("--sign", "team.key", *options)
+    return someone.run(TRY, *options, arguments=("team.key",))
+
+
+@pytest.mark.parametrize("policy", ["trace-only", "default"])
+def test_key_is_out_of_reach_of_a_users_run(tmp_path, policy):
+    someone = Someone(tmp_path, user=True, force="")
+    try:
+        ran = by_someone(someone, "--policy", policy, "--allow-import", "ctypes")
+        assert ran.result["stdout"].count("refused") == 17, ran.result
+        assert len((someone.folder / "team.key").read_bytes()) > 100
+    finally:
+        someone.close()
+
+
+@pytest.mark.parametrize("force", LESSER)
+def test_key_is_kept_by_lesser_means_too(tmp_path, force):
+    someone = Someone(tmp_path, user=False, force=force)
+    ran = by_someone(someone, *LESSER[force])
+    read = ("open", "libc", "dots", "root", "link", "inside", "object", "cat")
+    for what in (*read, "hard", "hard object", "moved", "exchanged"):
+        assert f"{what} GOT" not in ran.result["stdout"], ran.result
+    for what in read:
+        assert f"{what} refused" in ran.result["stdout"], ran.result
+
+
+def test_nothing_is_signed_where_nothing_keeps_the_key(tmp_path):
+    someone = Someone(tmp_path, user=False, force="landlock=0,listener=off")
+    accepted = ("--allow-degraded", "landlock", "--allow-degraded", "listener")
+    subprocess.run(
+        [someone.program, "keygen", "team"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
+    ran = someone.run("pass", "--sign", "team.key", *accepted, fails=True)
+    assert ran.code == 125
+    assert "nothing would keep the program from reading" in str(ran.result["error"])
 
 
 RACE = r"""

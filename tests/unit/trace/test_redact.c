@@ -58,6 +58,10 @@ static void test_redact_token_shapes_keep_only_their_prefix(void **state)
          "\"AIza***\""},
         {"\"" JWT "\"", "\"eyJ***\""},
         {"\"Authorization: Bearer " LONG "\"", "\"Authorization: Bearer ***\""},
+        {"\"#\\nsandpit-private-key-v1 "
+         "L7SYD8tHSPNDEUu6IIGR3drjN4mcaGFhgliTX3jSlRE=\\n\"",
+         "\"#\\nsandpit-private-key-v1 ***\\n\""},
+        {"\"sandpit-private-key-v1 is the word\"", NULL},
         {"\"Authorization: Basic dXNlcjpwYXNz\"", "\"Authorization: Basic ***\""},
     };
     (void)state;
