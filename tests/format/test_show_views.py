@@ -298,6 +298,7 @@ def some_happenings(path):
     for i in range(5):
         lines.add("import", t=2 * MS + i, module=f"json.{i}", direct=False)
         lines.add("open", t=2 * MS + i, op="read", path=f"/usr/lib/python3.12/{i}.py")
+        lines.add("loaded", t=2 * MS + i, module=f"json.{i}", duration=5)
     lines.add("call", t=3 * MS, function="f")
     for i in range(4):
         lines.add("connect", t=4 * MS + i, op="connect", address="192.0.2.1", port=443,
@@ -313,7 +314,7 @@ def test_timeline_folds_repeats_and_libraries_and_shows_pauses(reader, tmp_path)
     assert lines == [
         "0.000000    start       python3 job.py",
         "0.001000    import      json  job.py:1",
-        "0.002000    library     10 of the interpreter and its packages, 4 ns",
+        "0.002000    library     15 of the interpreter and its packages, 4 ns",
         "0.004000    connect     (4 times, 3 ns) connect 192.0.2.1 443  job.py:7",
         "            ... 896.0 ms",
         "0.900000    fork        (200) 200",
@@ -327,7 +328,7 @@ def test_timeline_is_given_as_rows(reader, tmp_path):
     trace = some_happenings(tmp_path)
     found = rows(reader("show", "--timeline", "--json", trace))
     assert [(row["kind"], row["times"]) for row in found] == [
-        ("start", 1), ("import", 1), ("library", 10), ("connect", 4), ("fork", 1),
+        ("start", 1), ("import", 1), ("library", 15), ("connect", 4), ("fork", 1),
         ("output", 1), ("end", 1)]  # fmt: skip
     assert found[3]["t"] == 4 * MS
     assert found[3]["until"] == 4 * MS + 3
