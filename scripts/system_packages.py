@@ -28,6 +28,16 @@ def _program(*names: str) -> Callable[[], bool]:
     return lambda: any(shutil.which(name) for name in names)
 
 
+def _compiler_finds(archive: str) -> bool:
+    """Whether it lies where the linker looks; some modules name another folder."""
+    for compiler in ("cc", "gcc", "clang"):
+        if shutil.which(compiler):
+            command = [compiler, f"-print-file-name={archive}"]
+            done = subprocess.run(command, capture_output=True, text=True)
+            return os.path.isabs(done.stdout.strip())
+    return False
+
+
 def _library(name: str, archive: str = "") -> Callable[[], bool]:
     """A pkg-config module, and its static archive when the program links that."""
 
@@ -39,7 +49,8 @@ def _library(name: str, archive: str = "") -> Callable[[], bool]:
             return False
         if done.returncode != 0:
             return False
-        return not archive or (Path(done.stdout.strip()) / archive).exists()
+        named = Path(done.stdout.strip()) / archive
+        return not archive or named.exists() or _compiler_finds(archive)
 
     return present
 
