@@ -243,7 +243,9 @@ def test_speedscope_without_calls_is_a_file_that_opens(export, real):
 def test_collapsed_has_each_stack_with_its_own_time(export, tmp_path):
     us = 1000
     made = Made().functions("a", "b;c", "d")
-    made.run(0, [(1, 10 * us), (2, 20 * us), (3, 50 * us), (-3, 55 * us), (-2, 60 * us)])
+    made.run(
+        0, [(1, 10 * us), (2, 20 * us), (3, 50 * us), (-3, 55 * us), (-2, 60 * us)]
+    )
     made.run(60 * us, [(2, 60 * us), (-2, 61 * us), (-1, 70 * us)])
     made.run(0, [(1, 100 * us), (-1, 100 * us + 400)], tid=101).end(200 * us)
     lines = export("collapsed", made.write(tmp_path / "t.sptrace")).splitlines()
@@ -301,12 +303,16 @@ def test_otlp_has_events_and_failed_spans_of_what_was_denied(export, reader, rea
     for level in ("all", "folded", "off"):
         found = otlp_spans(export("otlp", real[level]))
         events = events_of(reader, real[level])
-        told = [event["name"] for span in found.values() for event in span.get("events", [])]
+        told = [
+            event["name"] for span in found.values() for event in span.get("events", [])
+        ]
         for kind in ("open", "import", "socket", "file", "exec", "output", "thread"):
             assert told.count(kind) == sum(e["kind"] == kind for e in events), kind
         failed = {s["name"]: s["status"] for s in found.values() if "status" in s}
         assert failed["denied: connect 192.0.2.1:80"]["code"] == 2
-        assert "is denied by policy" in failed["denied: connect 192.0.2.1:80"]["message"]
+        assert (
+            "is denied by policy" in failed["denied: connect 192.0.2.1:80"]["message"]
+        )
 
 
 @needs_runs
@@ -388,8 +394,12 @@ def test_ocsf_classes_and_activities(export, tmp_path):
     made.add("file", 1, op="chmod", path="/a/b", errno=13)
     made.add("violation", 1, category="fs", operation="read", target="/x", path="/x",
              rule="r", action="deny", message="no", hint="--allow-read /x")  # fmt: skip
-    made.add("violation", 2, category="fs", operation="read", target="/x", of=7, count=3)
-    made.add("violation", 2, category="fs", operation="read", target="/x", action="stop")
+    made.add(
+        "violation", 2, category="fs", operation="read", target="/x", of=7, count=3
+    )
+    made.add(
+        "violation", 2, category="fs", operation="read", target="/x", action="stop"
+    )
     made.add("tamper", 2, what="prctl")
     text = export("ocsf", made.end(3_000_000).write(tmp_path / "t.sptrace"))
     events = [strict(line) for line in text.splitlines()]
@@ -431,7 +441,14 @@ STEPS = {"chrome": chrome_steps, "speedscope": speedscope_steps}
 UNBALANCED = {
     "returns without calls": [(-1, 10), (2, 20), (-2, 30), (-3, 40)],
     "calls without returns": [(1, 10), (2, 20), (3, 30)],
-    "a return that skips some": [(1, 10), (2, 20), (3, 30), (-1, 40), (1, 50), (-1, 60)],
+    "a return that skips some": [
+        (1, 10),
+        (2, 20),
+        (3, 30),
+        (-1, 40),
+        (1, 50),
+        (-1, 60),
+    ],
     "returns of others": [(1, 10), (-2, 20), (-3, 30), (-1, 40)],
     "no time passes": [(1, 10), (2, 10), (-2, 10), (2, 10), (-2, 10), (-1, 10)],
 }
@@ -468,13 +485,16 @@ def test_a_generator_is_seen_each_time_it_runs(export, tmp_path):
     events = [(1, 10), (2, 20), (-2, 30), (2, 40), (-2, 50), (-1, 60)]
     made = Made().functions("sum", "gen").run(5, events, resumed=[2, 3]).end(70)
     document = strict(export("chrome", made.write(tmp_path / "t.sptrace")))
-    found = [(name[:3], depth, end - at) for _, name, depth, at, end in spans(chrome_steps(document))]
+    found = [
+        (name[:3], depth, end - at)
+        for _, name, depth, at, end in spans(chrome_steps(document))
+    ]
     assert found == [("gen", 1, 10), ("gen", 1, 10), ("sum", 0, 50)]
 
 
 # ---- strings ---------------------------------------------------------------------------
 
-HOSTILE = "\x1b[2J\u202e\x00\"\\;\n</script>\udcff\udce2\udc82 \ud800 \U0001f600"
+HOSTILE = '\x1b[2J\u202e\x00"\\;\n</script>\udcff\udce2\udc82 \ud800 \U0001f600'
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -518,7 +538,9 @@ def test_hostile_strings_are_valid_everywhere(reader, tmp_path, format):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("name", ["empty", "not_a_trace", "no_start", "future_format"])
-def test_what_is_no_trace_is_refused_in_one_line(golden, reader, tmp_path, format, name):
+def test_what_is_no_trace_is_refused_in_one_line(
+    golden, reader, tmp_path, format, name
+):
     output = tmp_path / "output"
     done = reader("export", "-f", format, "-o", output, golden(name))
     assert (done.returncode, done.stdout) == (2, "")
@@ -609,6 +631,18 @@ def test_a_file_is_replaced_in_one_step(golden, reader, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["output"]
 
 
+@needs_runs
+def test_a_compressed_trace_is_exported_alike(program, reader, tmp_path):
+    (tmp_path / "calls.py").write_text("for n in range(9): abs(n)\n")
+    trace = tmp_path / "t.sptrace.zst"
+    run = [program, "run", "-q", "--calls", "all", "-o", trace, "calls.py"]
+    subprocess.run(run, cwd=tmp_path, check=True, timeout=60)
+    done = reader("export", "-f", "chrome", trace)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [name for _, name, *_ in spans(chrome_steps(strict(done.stdout)))]
+    assert found.count("abs (builtins)") == 9
+
+
 def test_a_dash_is_standard_output(golden, reader, export):
     done = reader("export", "-o", "-", golden("good"))
     assert done.stdout == export("jsonl", golden("good"))
@@ -655,9 +689,9 @@ def test_long_traces_take_little_memory(program, tmp_path, format):
     subprocess.run(run, cwd=tmp_path, check=True, timeout=60)
     output = tmp_path / "output"
     with open(output, "wb") as file:
+        shell = ["sh", "-c", 'ulimit -d 10240; exec "$0" "$@"', f"{program}-trace"]
         done = subprocess.run(
-            ["sh", "-c", 'ulimit -d 10240; exec "$0" "$@"', f"{program}-trace"]
-            + ["export", "-f", format, trace],
+            [*shell, "export", "-f", format, trace],
             stdout=file,
             stderr=subprocess.PIPE,
             timeout=60,
