@@ -154,11 +154,12 @@ void sp_export_members(struct sp_buffer *b, const struct sp_tape *tape)
 
 void sp_export_frame(struct sp_buffer *b, const struct sp_function *f)
 {
-    if (f == NULL) {
+    if (f == NULL || f->name.size == 0)
         sp_buffer_text(b, "(a function without a name)");
+    else
+        sp_buffer_append(b, f->name.data, f->name.size);
+    if (f == NULL)
         return;
-    }
-    sp_buffer_append(b, f->name.data, f->name.size);
     if (f->file.size > 0) {
         sp_buffer_append(b, " (", 2);
         sp_buffer_append(b, f->file.data, f->file.size);

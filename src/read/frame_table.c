@@ -62,6 +62,8 @@ static int grow(struct sp_frame_table *t)
 
 uint32_t sp_frame_table_add(struct sp_frame_table *t, const char *text, size_t size)
 {
+    if (size == 0)
+        text = ""; /* an empty buffer has none */
     if (t->count == t->capacity &&
         (t->count == SP_FRAMES_MAX || grow(t) < 0)) /* a full table is still searched */
         return t->count == 0 || *find(t, text, size) == 0 ? SP_FRAME_NONE
