@@ -179,7 +179,7 @@ static PyObject *calls_state(PyObject *object, PyObject *unused)
     const struct sp_calls *c = &((const Calls *)object)->calls;
     (void)unused;
     return Py_BuildValue("(iiKK)", c->form != SP_CALLS_GRAPH, sp_calls_exact(c),
-                         (unsigned long long)(c->unlisted + c->stacks.hidden),
+                         (unsigned long long)c->unlisted + c->stacks.hidden,
                          (unsigned long long)c->lost);
 }
 

@@ -116,7 +116,7 @@ static int execute(PyObject *module)
     PyType_Spec *const types[] = {&sp_trace_type_spec, &sp_feed_type_spec,
                                   &sp_calls_type_spec};
     static const char *const names[] = {"Trace", "Feed", "Calls"};
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+    for (size_t i = 0; i < sizeof names / sizeof(const char *); i++)
         if (add_type(module, names[i], types[i]) < 0)
             return -1;
     return 0;

@@ -6,9 +6,9 @@
 
 #include <stdint.h>
 
-/* The positions in bytes or None (borrowed), aligned: *ret_within is the caller's to free; NULL:
+/* The positions in `from`, bytes or None (borrowed), aligned: *ret_within is the caller's to free; NULL:
  * all. 0, or -1 with an exception. */
-int sp_positions_of(PyObject *bytes, uint64_t **ret_within, size_t *ret_count);
+int sp_positions_of(PyObject *from, uint64_t **ret_within, size_t *ret_count);
 
 /* (within, kinds, start, stop, pid, tid, layer, text): bytes of positions or None, a tuple of
  * bytes, two numbers, two numbers or None, two bytes. Gives bytes of positions. */

@@ -128,6 +128,7 @@ static PyObject *uses_of(PyObject *trace, PyObject *within, struct sp_each *each
     each->to = &uses;
     PyObject *made = sp_trace_each(trace, within, each) < 0 ? NULL : uses_list(&uses);
     sp_uses_release(&uses);
+    each->to = NULL;
     return made;
 }
 
@@ -188,7 +189,9 @@ static PyObject *processes_list(const struct sp_processes *p)
     unsigned depth = 0;
     long place = 0;
     long *places = calloc((size_t)p->count + 1, sizeof *places);
-    PyObject *made = places == NULL ? PyErr_NoMemory() : PyList_New(0);
+    if (places == NULL)
+        return PyErr_NoMemory();
+    PyObject *made = PyList_New(0);
     for (uint32_t i = sp_processes_first(p); made != NULL && i != SP_PROCESSES_NONE;
          i = sp_processes_behind(p, i, &depth)) {
         const struct sp_process *one = &p->items[i];

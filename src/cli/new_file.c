@@ -25,7 +25,7 @@ static bool settle_path(const char *path, char *ret_path)
         return true;
     if (errno != ENOENT || strlen(path) >= PATH_MAX)
         return false;
-    strcpy(ret_path, path);
+    memcpy(ret_path, path, strlen(path) + 1);
     return true;
 }
 
@@ -43,10 +43,10 @@ static void name_aside(struct sp_new_file *f, unsigned i)
 static int open_unnamed(struct sp_new_file *f)
 {
     char folder[PATH_MAX];
-    strcpy(folder, f->path);
+    memcpy(folder, f->path, sizeof folder);
     char *slash = strrchr(folder, '/');
     if (slash == NULL)
-        strcpy(folder, ".");
+        memcpy(folder, ".", 2);
     else
         slash[slash == folder ? 1 : 0] = '\0';
     return open(folder, O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);

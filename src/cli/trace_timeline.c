@@ -122,7 +122,8 @@ static bool is_library(const struct sp_read_event *e)
 {
     if (e->tape == NULL || sp_tape_find(e->tape, 0, "errno") != 0)
         return false;
-    if (e->kind == SP_KIND_LOADED) /* of hundreds of modules the program asked for a few */
+    if (e->kind ==
+        SP_KIND_LOADED) /* of hundreds of modules the program asked for a few */
         return true;
     if (e->kind == SP_KIND_IMPORT) {
         const uint32_t direct = sp_tape_find(e->tape, 0, "direct");

@@ -62,7 +62,8 @@ static struct profile *add_profile(struct speedscope *s, int64_t pid, int64_t ti
     }
     if (s->count == s->capacity) {
         const uint32_t capacity = s->capacity == 0 ? 16 : s->capacity * 2;
-        struct profile **profiles = realloc(s->profiles, capacity * sizeof *profiles);
+        struct profile **profiles =
+            realloc(s->profiles, capacity * sizeof(struct profile *));
         if (profiles == NULL)
             return NULL;
         s->profiles = profiles;

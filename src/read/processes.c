@@ -54,7 +54,7 @@ static bool make_room(struct sp_processes *p)
         p->slots = calloc(SLOTS, sizeof *p->slots);
     if (p->slots == NULL || p->count == SP_PROCESSES_MAX)
         return false;
-    if (p->count < p->capacity)
+    if (p->items != NULL && p->count < p->capacity)
         return true;
     const uint32_t capacity = p->capacity == 0 ? 16 : p->capacity * 2;
     struct sp_process *items = realloc(p->items, capacity * sizeof *items);
