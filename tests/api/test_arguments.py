@@ -41,6 +41,7 @@ def test_spec_defaults_are_sent(fake):
         "allow_degraded": [],
         "capture": True,
         "capture_max": 64 << 20,
+        "sign": None,
     }
 
 
