@@ -104,7 +104,7 @@ static ssize_t get(const struct sp_content *c, char *to, size_t size, uint64_t o
 static int grow(struct sp_unpacker *u)
 {
     const size_t capacity = u->capacity * 2 < INPUT_MAX ? u->capacity * 2 : INPUT_MAX;
-    char *input = u->capacity < INPUT_MAX ? realloc(u->input, capacity) : NULL;
+    char *input = capacity > u->capacity ? realloc(u->input, capacity) : NULL;
     if (input == NULL) {
         errno = u->capacity < INPUT_MAX ? ENOMEM : EFBIG;
         return -1;

@@ -51,7 +51,7 @@ int sp_key_file_public(const char *path, struct sp_public_key *ret_key,
                        struct sp_error *reterr)
 {
     char text[SP_KEY_FILE_MAX];
-    struct stat st;
+    struct stat st = {0};
     sp_auto_fd fd = -1;
     int code = open_key(path, &st, &fd, reterr);
     if (code != 0)
@@ -85,7 +85,7 @@ static int check_private(const char *path, const struct stat *st,
 int sp_key_file_private(const char *path, char *scratch, struct sp_signing_key *ret_key,
                         struct sp_key_place *ret_place, struct sp_error *reterr)
 {
-    struct stat st;
+    struct stat st = {0};
     sp_auto_fd fd = -1;
     int code = open_key(path, &st, &fd, reterr);
     if (code != 0)
@@ -188,7 +188,7 @@ static int write_file(const char *path, mode_t mode, const char *text,
 
 static int spare(const char *path, struct sp_error *reterr)
 {
-    struct stat st;
+    struct stat st = {0};
     if (lstat(path, &st) != 0)
         return 0;
     errno = EEXIST;
