@@ -60,7 +60,10 @@ def run_counted(command: list[str], report: Path, total: Count) -> None:
     if report.exists():
         report.unlink()
     path = f"{setup.VENV / 'bin'}:{os.environ.get('PATH', '')}"
-    done = subprocess.run(command, cwd=setup.ROOT, env={**os.environ, "PATH": path})
+    # The same everywhere: without what a machine tells every interpreter.
+    kept = {name: value for name, value in os.environ.items()
+            if not name.startswith("PYTHON")}  # fmt: skip
+    done = subprocess.run(command, cwd=setup.ROOT, env={**kept, "PATH": path})
     failed_before = total.failed
     if report.exists():
         total.add_report(report)

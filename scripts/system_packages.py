@@ -94,6 +94,7 @@ TEST = (
     Need("cmocka", "libcmocka-dev", _library("cmocka")),
     Need("libseccomp", "libseccomp-dev", _library("libseccomp")),
     STRACE,
+    Need("jq", "jq", _program("jq")),
 )
 KERNELS = (
     Need("QEMU", "qemu-system-x86", _program("qemu-system-x86_64")),

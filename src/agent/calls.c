@@ -96,16 +96,24 @@ static PyThreadState *held_state(void)
     return state;
 }
 
+static void check_hook(PyInterpreterState *interpreter)
+{
+#if PY_VERSION_HEX < 0x030d0000
+    sp_frame_check(interpreter);
+#else
+    (void)interpreter;
+#endif
+}
+
 void sp_calls_thread(void)
 {
     PyThreadState *state = sp_functions_index >= 0 ? held_state() : NULL;
     if (!state)
         return;
-    PyInterpreterState *interpreter = state->interp;
-    sp_frame_check(interpreter);
+    check_hook(state->interp);
 #if PY_VERSION_HEX < 0x030c0000
     if (sp_profile_used())
-        sp_profile_start(interpreter);
+        sp_profile_start(state->interp);
 #endif
 }
 
@@ -145,7 +153,7 @@ int sp_calls_audit(const char *event, PyObject *args)
     PyThreadState *state = PyThreadState_Get();
     if (sp_functions_index < 0)
         return 0;
-    sp_frame_check(state->interp);
+    check_hook(state->interp);
 #if PY_VERSION_HEX < 0x030c0000
     if (sp_profile_used() && strcmp(event, "sys.setprofile") == 0)
         sp_profile_expect(state);

@@ -27,17 +27,19 @@ void sp_calls_tamper(const char *text);
 /* Level `first`: tells the call of `function`, whose frame is `frame`. */
 void sp_calls_tell_first(struct sp_function *function, sp_frame *frame);
 
+#if PY_VERSION_HEX < 0x030d0000
 /* Puts the frame evaluation hook in place, if it is free. */
 void sp_frame_start(PyInterpreterState *interpreter);
 /* Goes over to the other means if another tool has taken the hook. */
 void sp_frame_check(PyInterpreterState *interpreter);
+#endif
 
 #if PY_VERSION_HEX >= 0x030c0000
 
-/* Switches on for the current interpreter; at `folded` only what sp_monitor_natives() needs.
- * False: no tool id, or no sys.monitoring. */
+/* Switches on for the current interpreter; at `folded` only what sp_monitor_natives() needs, until
+ * the take-over. False: no tool id, or no sys.monitoring. */
 bool sp_monitor_start(void);
-/* At `folded`: counts in place of the hook from now on. */
+/* At `folded`: counts from now on; in 3.12 in place of the hook. */
 void sp_monitor_take_over(void);
 /* At `folded`, when the function first runs: if it is reviewed code, each place in it tells
  * the first C function that it calls. */

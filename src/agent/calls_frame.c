@@ -4,11 +4,13 @@
  * The hook costs C stack, where the interpreter by itself needs none for a call from 3.11 on.
  * So past a bound it is taken out and another means counts that needs none either: programs
  * recurse as deep as without us. Up to 3.11 that is the profile callback, until the frame that
- * crossed the bound returns; from 3.12 on sys.monitoring, for good, since its events are
+ * crossed the bound returns; in 3.12 sys.monitoring, for good, since its events are
  * better not switched more than once. It also takes over when coroutines appear.
  */
 #define Py_BUILD_CORE 1
 #include "agent/calls.h"
+
+#if PY_VERSION_HEX < 0x030d0000
 
 #include <pthread.h>
 #include <stdint.h>
@@ -75,10 +77,7 @@ static inline bool stack_used_up(const char *here)
 
 /* ---- generators ----------------------------------------------------------------------------- */
 
-#if PY_VERSION_HEX >= 0x030d0000
-#define FRAME_CODE(frame) ((PyCodeObject *)(frame)->f_executable)
-#define FRAME_UNIT(frame) ((frame)->instr_ptr - 1)
-#elif PY_VERSION_HEX >= 0x030b0000
+#if PY_VERSION_HEX >= 0x030b0000
 #define FRAME_CODE(frame) ((frame)->f_code)
 #define FRAME_UNIT(frame) ((frame)->prev_instr)
 #else
@@ -207,7 +206,7 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame,
     return result;
 }
 
-/* With the hook in place, 3.12 and later send to coroutines by looking up and calling a method,
+/* With the hook in place, 3.12 sends to coroutines by looking up and calling a method,
  * at several times the cost: a program that has them is better served by the other means. (A
  * library that makes one while it is imported only wants to know its type.) */
 static inline PyObject *evaluate_making(PyThreadState *state, sp_frame *frame,
@@ -248,8 +247,6 @@ void sp_frame_start(PyInterpreterState *interpreter)
 void sp_frame_check(PyInterpreterState *interpreter)
 {
     _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);
-    if (PY_VERSION_HEX >= 0x030d0000)
-        return; /* it is not ours there */
     if (sp_agent.calls == SP_CALLS_ALL || taken || now == evaluate ||
         now == _PyEval_EvalFrameDefault)
         return;
@@ -263,3 +260,5 @@ void sp_frame_check(PyInterpreterState *interpreter)
     sp_profile_start(interpreter);
 #endif
 }
+
+#endif

@@ -1,4 +1,5 @@
-/* Calls by sys.monitoring, from 3.12 on: `all` and `first`, and part of `folded`.
+/* Calls by sys.monitoring, from 3.12 on: `all` and `first`, and `folded`, in 3.12
+ * in part.
  *
  * Callbacks are C functions that leave no exception behind and answer DISABLE to nothing but
  * events of a place in code: the interpreter takes a callback away for one slip. Events are

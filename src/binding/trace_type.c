@@ -128,37 +128,13 @@ static PyObject *trace_item(PyObject *object, Py_ssize_t i)
     return event_at((Trace *)object, i);
 }
 
-static PyObject *trace_slice(Trace *self, Py_ssize_t length, PyObject *slice)
-{
-    Py_ssize_t start;
-    Py_ssize_t stop;
-    Py_ssize_t step;
-    if (PySlice_Unpack(slice, &start, &stop, &step) < 0)
-        return NULL;
-    const Py_ssize_t count = PySlice_AdjustIndices(length, &start, &stop, step);
-    PyObject *made = PyList_New(0);
-    for (Py_ssize_t i = 0; made != NULL && i < count; i++) {
-        PyObject *event = event_at(self, start + i * step);
-        const int failed = event == NULL || PyList_Append(made, event) < 0;
-        Py_XDECREF(event);
-        if (failed) {
-            Py_DECREF(made);
-            return NULL;
-        }
-    }
-    return made;
-}
-
 static PyObject *trace_subscript(PyObject *object, PyObject *key)
 {
     const Py_ssize_t length = trace_length(object);
     if (length < 0)
         return NULL;
-    if (PySlice_Check(key))
-        return trace_slice((Trace *)object, length, key);
     if (!PyIndex_Check(key))
-        return PyErr_Format(PyExc_TypeError,
-                            "trace indices must be integers or slices");
+        return PyErr_Format(PyExc_TypeError, "trace indices must be integers");
     Py_ssize_t i = PyNumber_AsSsize_t(key, PyExc_IndexError);
     if (i == -1 && PyErr_Occurred())
         return NULL;

@@ -1,10 +1,9 @@
-/* What the views of `show` share: rows, paths, times; and the reading that feeds them. */
+/* What the views of `show` share: rows, paths, times. */
 #include "cli/trace_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 void sp_view_row(struct sp_view_out *out)
 {

@@ -13,7 +13,9 @@
 
 #include "base/scope.h"
 #include "plan/plan.h"
+#include "policy/pattern.h"
 #include "sys/landlock.h"
+#include "sys/mounts.h"
 #include "sys/program_file.h"
 #include "sys/real_path.h"
 
@@ -25,19 +27,6 @@
 #define READ_RIGHTS (SP_FS_READ_FILE | SP_FS_READ_DIR)
 /* Those of them that mean something for what is no folder. */
 #define FILE_RIGHTS (WRITE_RIGHTS | SP_FS_READ_FILE)
-
-/* Blanks in a mount's path are written as "\040". */
-static void unescape(char *text)
-{
-    char *to = text;
-    for (const char *at = text; *at != '\0'; to++) {
-        bool octal = at[0] == '\\' && strspn(at + 1, "01234567") >= 3;
-        *to = octal ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'))
-                    : *at;
-        at += octal ? 4 : 1;
-    }
-    *to = '\0';
-}
 
 /* Where the kernel itself, or devices, can be written to: procfs that is mounted for a root folder
  * which is being put together, for example. Read once: rules may name many folders. */
@@ -59,28 +48,19 @@ static bool system_kind(const char *kind)
     return false;
 }
 
+static bool note_system_mount(void *context, const struct sp_mount *mount)
+{
+    struct system_mounts *m = context;
+    if (system_kind(mount->kind))
+        sp_buffer_append(&m->places, mount->place, strlen(mount->place) + 1);
+    return false;
+}
+
 static void find_system_mounts(struct system_mounts *m)
 {
-    char *line = NULL;
-    size_t room = 0;
-    FILE *mounts = fopen("/proc/self/mountinfo", "re");
     m->known = true;
-    m->failed = mounts == NULL;
     sp_buffer_init(&m->places, 1u << 20);
-    while (mounts != NULL && getline(&line, &room, mounts) > 0) {
-        char place[PATH_MAX];
-        char kind[32];
-        const char *rest = strstr(line, " - ");
-        if (rest == NULL || sscanf(line, "%*s %*s %*s %*s %4095s", place) != 1 ||
-            sscanf(rest, " - %31s", kind) != 1 || !system_kind(kind))
-            continue;
-        unescape(place);
-        sp_buffer_append(&m->places, place, strlen(place) + 1);
-    }
-    m->failed |= m->places.failed;
-    free(line);
-    if (mounts != NULL)
-        fclose(mounts);
+    m->failed = sp_mounts_each(note_system_mount, m) < 0 || m->places.failed;
 }
 
 static bool system_below(const char *path)
@@ -104,23 +84,17 @@ static bool grantable(const char *path)
     static const char *const system[] = {"/proc", "/sys", "/dev"};
     if (strcmp(path, "/") == 0)
         return false;
-    for (size_t i = 0; i < sizeof system / sizeof *system; i++) {
-        size_t length = strlen(system[i]);
-        if (strncmp(path, system[i], length) == 0 &&
-            (path[length] == '\0' || path[length] == '/'))
+    for (size_t i = 0; i < sizeof system / sizeof *system; i++)
+        if (sp_pattern_below(path, system[i]))
             return false;
-    }
     return !system_below(path);
 }
 
 static bool granted(const struct sp_plan_paths *list, const char *path)
 {
-    for (size_t i = 0; i < list->count; i++) {
-        size_t n = strlen(list->items[i]);
-        if (strncmp(list->items[i], path, n) == 0 &&
-            (path[n] == '/' || path[n] == '\0'))
+    for (size_t i = 0; i < list->count; i++)
+        if (sp_pattern_below(path, list->items[i]))
             return true;
-    }
     return false;
 }
 
@@ -140,9 +114,7 @@ bool sp_plan_kernel_reads(const struct sp_plan *plan, const char *path)
 /* Whether `path` is `file` or a folder above it. `file` NULL: there is none. */
 static bool holds(const char *path, const char *file)
 {
-    size_t n = strcmp(path, "/") == 0 ? 0 : strlen(path);
-    return file != NULL && strncmp(file, path, n) == 0 &&
-           (file[n] == '/' || file[n] == '\0');
+    return file != NULL && sp_pattern_below(file, path);
 }
 
 /* What the policy says about all that lies there, and what holds under every one. */

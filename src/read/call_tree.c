@@ -1,13 +1,6 @@
 /* The tree of calls, made of what call_stacks.h tells. */
 #include "read/calls.h"
 
-static int began(void *context, struct sp_call_thread *thread)
-{
-    (void)context;
-    thread->data = NULL;
-    return 0;
-}
-
 /* Looked up at the first call, so that threads without calls are not in the tree. */
 static uint32_t top_of(struct sp_calls *c, struct sp_call_thread *thread)
 {
@@ -61,5 +54,5 @@ static int closed(void *context, struct sp_call_thread *thread,
     return 0;
 }
 
-const struct sp_call_listener sp_call_tree_listener = {
-    .began = began, .opened = opened, .closed = closed};
+const struct sp_call_listener sp_call_tree_listener = {.opened = opened,
+                                                       .closed = closed};

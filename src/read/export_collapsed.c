@@ -11,6 +11,7 @@
 #include "read/call_stacks.h"
 #include "read/export_format.h"
 #include "read/frame_table.h"
+#include "read/pair_map.h"
 
 #define NODES_MAX (1u << 21) /* different stacks */
 #define DEPTH_MAX 2048u      /* frames of one: a line is as long as that */
@@ -34,6 +35,7 @@ struct collapsed {
     uint32_t capacity;
     uint32_t *slots; /* owned: number of a node by parent and frame, 0 free */
     uint32_t slots_count;
+    uint64_t seed;
 };
 
 /* What a thread's `data` points to. */
@@ -90,8 +92,7 @@ static uint32_t frame_of_function(struct collapsed *s, const struct sp_read_even
 
 static uint32_t *slot_of(const struct collapsed *s, uint32_t parent, uint32_t frame)
 {
-    uint64_t h = ((uint64_t)parent << 32 | frame) * UINT64_C(0x9e3779b97f4a7c15);
-    uint32_t i = (uint32_t)(h >> 32) & (s->slots_count - 1);
+    uint32_t i = (uint32_t)sp_pair_hash(s->seed, parent, frame) & (s->slots_count - 1);
     while (s->slots[i] != 0 && (s->nodes[s->slots[i]].parent != parent ||
                                 s->nodes[s->slots[i]].frame != frame))
         i = (i + 1) & (s->slots_count - 1);
@@ -276,6 +277,7 @@ static void *begin(struct sp_export_context *c)
     if (s == NULL)
         return NULL;
     s->c = c;
+    s->seed = sp_pair_seed(s);
     sp_call_stacks_init(&s->stacks, &listener, s);
     sp_frame_table_init(&s->frames);
     sp_buffer_init(&s->raw, 64u << 20);

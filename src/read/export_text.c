@@ -213,6 +213,7 @@ void sp_export_joined(struct sp_buffer *b, const struct sp_tape *tape, const cha
 static const char *const subjects[SP_KIND_COUNT][3] = {
     [SP_KIND_START] = {"script"},
     [SP_KIND_IMPORT] = {"module"},
+    [SP_KIND_LOADED] = {"module"},
     [SP_KIND_CALL] = {"function"},
     [SP_KIND_EXCEPTION] = {"type", "message"},
     [SP_KIND_OPEN] = {"path"},

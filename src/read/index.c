@@ -136,19 +136,6 @@ int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_f
     return 0;
 }
 
-int sp_index_open(const char *path, struct sp_index **ret_index,
-                  struct sp_fault *ret_fault)
-{
-    sp_auto_fd fd = sp_lines_open(path);
-    if (fd < 0)
-        return sp_fault_set(ret_fault, 0, 0, "%s",
-                            errno == EINVAL ? "not a regular file" : strerror(errno));
-    if (sp_index_open_fd(fd, ret_index, ret_fault) < 0)
-        return -1;
-    sp_steal_fd(&fd);
-    return 0;
-}
-
 void sp_index_free(struct sp_index *x)
 {
     if (x == NULL)

@@ -15,10 +15,8 @@
 
 struct sp_index;
 
-/* By name; or takes `fd` on success (a regular file, from its beginning, its position is of no
- * matter). Only looks at the first line. -1 with *ret_fault. */
-int sp_index_open(const char *path, struct sp_index **ret_index,
-                  struct sp_fault *ret_fault);
+/* Takes `fd` on success (a regular file, from its beginning, its position is of no matter). Only looks
+ * at the first line. -1 with *ret_fault. */
 int sp_index_open_fd(int fd, struct sp_index **ret_index, struct sp_fault *ret_fault);
 void sp_index_free(struct sp_index *x);    /* NULL accepted */
 int sp_index_fd(const struct sp_index *x); /* borrowed; may be asked at once */

@@ -5,19 +5,12 @@
 
 #define SLOTS_FIRST 64u
 
-void sp_pair_map_init(struct sp_pair_map *m)
+uint64_t sp_pair_seed(const void *place)
 {
-    *m = (struct sp_pair_map){0};
-    /* Who makes a trace cannot know which pairs will meet. Without the kernel's help the place
-     * of the map in memory has to do. */
-    if (getrandom(&m->seed, sizeof m->seed, GRND_NONBLOCK) != sizeof m->seed)
-        m->seed = (uint64_t)(uintptr_t)m;
-}
-
-void sp_pair_map_release(struct sp_pair_map *m)
-{
-    free(m->slots);
-    *m = (struct sp_pair_map){0};
+    uint64_t seed;
+    return getrandom(&seed, sizeof seed, GRND_NONBLOCK) == sizeof seed
+               ? seed
+               : (uint64_t)(uintptr_t)place;
 }
 
 static uint64_t mixed(uint64_t h)
@@ -28,12 +21,26 @@ static uint64_t mixed(uint64_t h)
     return h * UINT64_C(0xd6e8feb86659fd93);
 }
 
-/* Numbers of processes and threads lie close together: mixed well, they spread. */
+uint64_t sp_pair_hash(uint64_t seed, int64_t first, int64_t second)
+{
+    uint64_t h = mixed(mixed((uint64_t)first ^ seed) ^ (uint64_t)second);
+    return h ^ h >> 32;
+}
+
+void sp_pair_map_init(struct sp_pair_map *m)
+{
+    *m = (struct sp_pair_map){.seed = sp_pair_seed(m)};
+}
+
+void sp_pair_map_release(struct sp_pair_map *m)
+{
+    free(m->slots);
+    *m = (struct sp_pair_map){0};
+}
+
 static size_t home(const struct sp_pair_map *m, int64_t first, int64_t second)
 {
-    uint64_t h = mixed(mixed((uint64_t)first ^ m->seed) ^ (uint64_t)second);
-    h ^= h >> 32;
-    return (size_t)h & (m->slots_count - 1);
+    return (size_t)sp_pair_hash(m->seed, first, second) & (m->slots_count - 1);
 }
 
 /* The slot that has the pair, or the free one where it would go. */

@@ -19,6 +19,12 @@ struct sp_pair_map {
     uint64_t seed;
 };
 
+/* A hash of two numbers: they lie close together, or were chosen by who made the trace, who cannot
+ * know the seed. */
+uint64_t sp_pair_seed(
+    const void *place); /* `place`: where the kernel has none to give */
+uint64_t sp_pair_hash(uint64_t seed, int64_t first, int64_t second);
+
 void sp_pair_map_init(struct sp_pair_map *m);
 void sp_pair_map_release(struct sp_pair_map *m); /* not what the values point to */
 

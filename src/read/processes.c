@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "read/pair_map.h"
+
 #define SLOTS (SP_PROCESSES_MAX * 2)
 
 void sp_processes_init(struct sp_processes *p)
@@ -23,12 +25,10 @@ void sp_processes_release(struct sp_processes *p)
 
 /* ---- by number ----------------------------------------------------------------------------- */
 
-/* Numbers of processes lie close together, those of forged ones anywhere. There are twice as
- * many slots as processes can be. */
+/* There are twice as many slots as processes can be. */
 static uint32_t *find_slot(const struct sp_processes *p, int64_t pid)
 {
-    uint64_t h = (uint64_t)pid * 0x9e3779b97f4a7c15u;
-    for (h >>= 32;; h++) {
+    for (uint64_t h = sp_pair_hash(p->seed, pid, 0);; h++) {
         uint32_t *slot = &p->slots[h % SLOTS];
         if (*slot == 0 || p->items[*slot - 1].pid == pid)
             return slot;
@@ -50,8 +50,10 @@ const struct sp_process *sp_processes_find(const struct sp_processes *p, int64_t
 
 static bool make_room(struct sp_processes *p)
 {
-    if (p->slots == NULL)
+    if (p->slots == NULL) {
         p->slots = calloc(SLOTS, sizeof *p->slots);
+        p->seed = sp_pair_seed(p);
+    }
     if (p->slots == NULL || p->count == SP_PROCESSES_MAX)
         return false;
     if (p->items != NULL && p->count < p->capacity)

@@ -48,7 +48,8 @@ struct sp_processes {
     uint32_t count;
     uint32_t capacity;
     uint32_t
-        *slots; /* owned: by hash of the number, index + 1 of the last that had it */
+        *slots;    /* owned: by hash of the number, index + 1 of the last that had it */
+    uint64_t seed; /* of the hash */
     uint64_t unlisted; /* processes without room */
     uint64_t last_ns;
 };

@@ -30,6 +30,7 @@ static struct sp_text category_of_kind(int kind)
 {
     switch (kind) {
     case SP_KIND_IMPORT:
+    case SP_KIND_LOADED:
         return (struct sp_text){"import", 6};
     case SP_KIND_OPEN:
     case SP_KIND_FILE:

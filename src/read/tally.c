@@ -94,11 +94,6 @@ void sp_tally_add(struct sp_tally *t, const char *text, size_t size, uint64_t co
         t->unlisted += count;
 }
 
-bool sp_tally_has(const struct sp_tally *t, const char *text, size_t size)
-{
-    return t->count > 0 && *find_slot(t, text, size) != 0;
-}
-
 bool sp_tally_find(const struct sp_tally *t, const char *text, size_t size,
                    uint32_t *ret_index)
 {

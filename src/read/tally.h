@@ -31,7 +31,6 @@ struct sp_tally {
 void sp_tally_init(struct sp_tally *t);
 void sp_tally_release(struct sp_tally *t);
 void sp_tally_add(struct sp_tally *t, const char *text, size_t size, uint64_t count);
-bool sp_tally_has(const struct sp_tally *t, const char *text, size_t size);
 
 /* Where in `items` the text stands. False: it does not. */
 bool sp_tally_find(const struct sp_tally *t, const char *text, size_t size,

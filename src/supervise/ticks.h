@@ -14,7 +14,8 @@ struct sp_ticks {
     uint64_t from_ns;
     uint64_t now_ticks;
     uint64_t now_ns;
-    uint64_t rate; /* nanoseconds a tick, with 32 bits of fraction */
+    uint64_t look_ticks; /* the least that reading both clocks took */
+    uint64_t rate;       /* nanoseconds a tick, with 32 bits of fraction */
 };
 
 void sp_ticks_init(struct sp_ticks *t, uint64_t start_ns);

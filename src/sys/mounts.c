@@ -7,41 +7,37 @@
 
 #include "base/scope.h"
 
-/* A line of /proc/self/mountinfo (proc_pid_mountinfo(5)): what of its file system it shows, where. */
-struct mount {
-    char root[PATH_MAX];
-    char place[PATH_MAX];
-};
-
 /* Blanks and the like stand there as \ooo. */
 static void take_escaped(const char *text, size_t size, char to[PATH_MAX])
 {
     size_t n = 0;
     for (size_t i = 0; i < size && n < PATH_MAX - 1; i++) {
-        if (text[i] == '\\' && i + 3 < size) {
-            to[n++] = (char)((text[i + 1] - '0') * 64 + (text[i + 2] - '0') * 8 +
-                             (text[i + 3] - '0'));
-            i += 3;
-        } else {
-            to[n++] = text[i];
-        }
+        const char *at = text + i;
+        bool octal = at[0] == '\\' && i + 3 < size && strspn(at + 1, "01234567") >= 3;
+        to[n++] = octal
+                      ? (char)((at[1] - '0') << 6 | (at[2] - '0') << 3 | (at[3] - '0'))
+                      : *at;
+        i += octal ? 3 : 0;
     }
     to[n] = '\0';
 }
 
-static bool parse(const char *line, struct mount *ret_mount)
+/* A line of /proc/self/mountinfo (proc_pid_mountinfo(5)). */
+static bool parse(const char *line, struct sp_mount *ret_mount)
 {
+    const char *behind = strstr(line, " - ");
     for (int field = 0; field < 3; field++) {
         line += strcspn(line, " ");
         line += *line == ' ';
     }
     const size_t root = strcspn(line, " ");
-    if (line[root] != ' ')
+    if (line[root] != ' ' || behind == NULL ||
+        sscanf(behind, " - %31s", ret_mount->kind) != 1)
         return false;
     take_escaped(line, root, ret_mount->root);
     line += root + 1;
     take_escaped(line, strcspn(line, " "), ret_mount->place);
-    return ret_mount->root[0] == '/' && ret_mount->place[0] == '/';
+    return true;
 }
 
 /* What of `path` lies below `root`, with its slash; NULL: it does not. */
@@ -53,18 +49,19 @@ static const char *rest_below(const char *path, const char *root)
     return path + n;
 }
 
-static bool each_mount(bool (*each)(void *context, const struct mount *mount),
-                       void *context)
+int sp_mounts_each(bool (*each)(void *context, const struct sp_mount *mount),
+                   void *context)
 {
     FILE *file = fopen("/proc/self/mountinfo", "re");
     sp_auto_free char *line = NULL;
     size_t capacity = 0;
-    static struct mount mount; /* large */
+    static struct sp_mount mount; /* large */
     bool found = false;
-    while (file != NULL && !found && getline(&line, &capacity, file) > 0)
+    if (file == NULL)
+        return -1;
+    while (!found && getline(&line, &capacity, file) > 0)
         found = parse(line, &mount) && each(context, &mount);
-    if (file != NULL)
-        fclose(file);
+    fclose(file);
     return found;
 }
 
@@ -77,7 +74,7 @@ struct search {
     char *found;
 };
 
-static bool find_inside(void *context, const struct mount *mount)
+static bool find_inside(void *context, const struct sp_mount *mount)
 {
     struct search *s = context;
     const char *rest = rest_below(s->path, mount->place);
@@ -90,7 +87,7 @@ static bool find_inside(void *context, const struct mount *mount)
     return false;
 }
 
-static bool shows_it(void *context, const struct mount *mount)
+static bool shows_it(void *context, const struct sp_mount *mount)
 {
     struct search *s = context;
     const char *rest = rest_below(s->inside, mount->root);
@@ -110,6 +107,7 @@ bool sp_mounts_other_name(const char *path, dev_t device, ino_t inode,
     static struct search search; /* large */
     search = (struct search){
         .path = path, .device = device, .inode = inode, .found = ret_path};
-    each_mount(find_inside, &search);
-    return each_mount(shows_it, &search);
+    snprintf(ret_path, PATH_MAX, "(the mounts cannot be read)");
+    return sp_mounts_each(find_inside, &search) < 0 ||
+           sp_mounts_each(shows_it, &search) != 0;
 }

@@ -34,34 +34,32 @@ static int no_key(const char *path, struct sp_error *reterr)
     return sp_fail_errno(reterr, SP_E_USAGE, "cannot read the key '%.200s'", path);
 }
 
-/* Nothing blocks: a FIFO is no key. */
-static int open_key(const char *path, struct stat *ret_stat, int *ret_fd,
+/* Reads and parses one. Nothing blocks: a FIFO is no key. `text` is wiped: it may be a private
+ * one's. */
+static int read_key(enum sp_key_half half, const char *path, char text[SP_KEY_FILE_MAX],
+                    uint8_t ret_bytes[SP_KEY_BYTES], struct stat *ret_stat,
                     struct sp_error *reterr)
 {
+    *ret_stat = (struct stat){0};
     sp_auto_fd fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0 || fstat(fd, ret_stat) != 0)
         return no_key(path, reterr);
     if (!S_ISREG(ret_stat->st_mode))
         return sp_fail(reterr, SP_E_USAGE, "the key '%.200s' is no regular file", path);
-    *ret_fd = sp_steal_fd(&fd);
-    return 0;
+    const ssize_t size = read_all(fd, text);
+    int code = size < 0
+                   ? no_key(path, reterr)
+                   : sp_key_parse(half, text, (size_t)size, path, ret_bytes, reterr);
+    sodium_memzero(text, SP_KEY_FILE_MAX);
+    return code;
 }
 
 int sp_key_file_public(const char *path, struct sp_public_key *ret_key,
                        struct sp_error *reterr)
 {
     char text[SP_KEY_FILE_MAX];
-    struct stat st = {0};
-    sp_auto_fd fd = -1;
-    int code = open_key(path, &st, &fd, reterr);
-    if (code != 0)
-        return code;
-    const ssize_t size = read_all(fd, text);
-    code = size < 0 ? no_key(path, reterr)
-                    : sp_key_parse(SP_KEY_PUBLIC, text, (size_t)size, path,
-                                   ret_key->bytes, reterr);
-    sodium_memzero(text, sizeof text); /* it may be a private one's */
-    return code;
+    struct stat st;
+    return read_key(SP_KEY_PUBLIC, path, text, ret_key->bytes, &st, reterr);
 }
 
 static int check_private(const char *path, const struct stat *st,
@@ -85,17 +83,9 @@ static int check_private(const char *path, const struct stat *st,
 int sp_key_file_private(const char *path, char *scratch, struct sp_signing_key *ret_key,
                         struct sp_key_place *ret_place, struct sp_error *reterr)
 {
-    struct stat st = {0};
-    sp_auto_fd fd = -1;
-    int code = open_key(path, &st, &fd, reterr);
-    if (code != 0)
-        return code;
-    const ssize_t size = read_all(fd, scratch);
+    struct stat st;
     /* The seed goes where the key is to be: nowhere else in memory. */
-    code = size < 0 ? no_key(path, reterr)
-                    : sp_key_parse(SP_KEY_PRIVATE, scratch, (size_t)size, path,
-                                   ret_key->secret, reterr);
-    sodium_memzero(scratch, SP_KEY_FILE_MAX);
+    int code = read_key(SP_KEY_PRIVATE, path, scratch, ret_key->secret, &st, reterr);
     /* Last: a public key, which anybody may read, is told as such. */
     if (code == 0)
         code = check_private(path, &st, reterr);

@@ -560,9 +560,6 @@ def test_events_of_a_library_are_no_calls_of_python(traced, python, level):
         "m = sys.monitoring\n"
         "def count(*_): seen.append(1)\n"
         "m.use_tool_id(3, 'own')\n"
-        # Coroutines: `folded` counts by monitoring from then on.
-        "async def f(): pass\n"
-        "f().close()\n"
         "c = m.events\n"
         "fires = {c.PY_START: 'py_start', c.PY_RESUME: 'py_resume'}\n"
         "for event, name in fires.items():\n"

@@ -192,7 +192,7 @@ def test_follow_interrupt_shows_the_last_words_and_exits_130(follow, run):
     showing = follow("--kind", "output", "--kind", "end", "-", stdin=reading)
     os.close(reading)
     read_line(showing.stdout)
-    for process in (running, showing):
+    for process in (showing, running):  # it is interrupted before the stream ends
         process.send_signal(signal.SIGINT)
     out, err = showing.communicate(timeout=20)
     assert (showing.returncode, err) == (130, "")

@@ -360,7 +360,9 @@ def test_native_code_from_elsewhere_is_kept_out(
     assert results["create"] == results["loader"] == results["ctypes"] == "ImportDenied"
     assert not (tmp_path / "loaded").exists()
     told = sandpit.events("violation")
-    assert len(told) == len(results), [one["message"] for one in told]
+    assert len(told) == len(results), [
+        (one["layer"], one["operation"], one["target"], one.get("of")) for one in told
+    ]
     assert {one["rule"] for one in told} == {f'imports.native = "{native}"'}
     kernel = [one["operation"] for one in told if one["layer"] == "kernel"]
     assert set(kernel) == {"load"}  # mapping, preloading

@@ -79,7 +79,7 @@ except OSError as error:
 if way == "nonblocking":
     print(errno.errorcode[one.connect_ex(("127.0.0.1", port))])
 if way == "others":
-    print(ticks[0] > 3)
+    print(ticks[0] > 3, flush=True)
     os._exit(0)
 """
 

@@ -13,9 +13,7 @@ from pathlib import Path
 from abilities import require, shared_folder
 from interpreters import find as find_pythons
 
-# Policies that exist; programs that ask for another one are not run.
-POLICIES = ("trace-only", "no-network")
-_HEADER = re.compile(r'^#:\s*(id|policy|class)\s*=\s*"([^"]*)"', re.MULTILINE)
+_HEADER = re.compile(r'^#:\s*(id)\s*=\s*"([^"]*)"', re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -24,20 +22,17 @@ class Case:
 
     id: str
     path: Path
-    policy: str
 
 
 def cases(kind: str) -> list[Case]:
-    """Give the programs of `attacks` or `benign` whose policy exists."""
+    """Give the programs of `attacks` or `benign`."""
     shared = shared_folder("corpus")
     if shared is None:
         return []
     found = []
     for path in sorted((shared / "corpus" / "handed" / kind).glob("*.py")):
         header = dict(_HEADER.findall(path.read_text(encoding="utf-8")))
-        case = Case(header["id"], path, header["policy"])
-        if case.policy in POLICIES:
-            found.append(case)
+        found.append(Case(header["id"], path))
     return found
 
 
@@ -55,7 +50,6 @@ def results(
     runner = next(one for one in find_pythons() if one.version >= (3, 11)).path
     shared = shared_folder("corpus")
     assert shared is not None
-    wanted = "|".join(rf"^{re.escape(case.id)}\b(?!-)" for case in cases(kind))
     report = folder / f"{kind}-{'plain' if plain else 'sandpit'}.json"
     done = subprocess.run(
         [
@@ -65,8 +59,6 @@ def results(
             *(["--plain"] if plain else ["--sandpit", find_program()]),
             "--python",
             sys.executable,
-            "--only",
-            wanted,
             "--json",
             str(report),
         ],

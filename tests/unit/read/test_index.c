@@ -152,7 +152,8 @@ static void test_summary_adds_up(void **state)
     assert_int_equal(s.read.count, 1);
     assert_int_equal(s.changed.count, 1);
     assert_int_equal(s.read.total + s.changed.total, s.counts[SP_KIND_OPEN]);
-    assert_true(sp_tally_has(&s.read, "/a", 2));
+    uint32_t place;
+    assert_true(sp_tally_find(&s.read, "/a", 2, &place));
     uint64_t sum = 0;
     for (int kind = 0; kind < SP_SUMMARY_KINDS; kind++)
         sum += s.counts[kind];
