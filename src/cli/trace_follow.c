@@ -177,6 +177,8 @@ static int follow(struct follow *f)
             status = take(f, piece, (size_t)n);
         }
     }
+    /* One that came while there was always something to read is still kept back. */
+    sigprocmask(SIG_SETMASK, &f->mask, NULL);
     return status == SP_EXIT_OK && interrupts > 0 ? SP_EXIT_SIGNAL + SIGINT : status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/scope.h"
 #include "run/run.h"
+#include "sys/real_path.h"
 
 #define PIECE_BYTES 65536u
 /* No source is so long: it is data, or never ends. */
@@ -82,6 +83,25 @@ static int open_program(const struct sp_run *run, char to[PATH_MAX])
     return open(to, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+/* Whether the program may read it as well: its name may be a link to anything, and the trace is for
+ * whoever may read that. */
+static bool may_be_shown(const struct sp_run *run, int fd)
+{
+    char link[40];
+    char path[PATH_MAX];
+    struct stat st;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (run->request->kind == SP_PROGRAM_STDIN)
+        return true; /* it was handed that */
+    if (!sp_real_path(link, path) || fstat(fd, &st) != 0)
+        return false;
+    bool hidden = run->signer.page != NULL && st.st_dev == run->signer.place.device &&
+                  st.st_ino == run->signer.place.inode;
+    return !hidden &&
+           (sp_policy_observes(run->policy) ||
+            sp_policy_path(run->policy, SP_LIST_READ, path).action == SP_ALLOW);
+}
+
 static void take(struct sp_program_text *text, crypto_generichash_state *state,
                  const char *piece, size_t size)
 {
@@ -125,7 +145,7 @@ bool sp_program_text_read(const struct sp_run *run, struct sp_program_text *ret_
         read = true;
     } else {
         sp_auto_fd fd = open_program(run, ret_text->file);
-        read = fd >= 0 && take_file(ret_text, &state, fd);
+        read = fd >= 0 && may_be_shown(run, fd) && take_file(ret_text, &state, fd);
     }
     if (!read || ret_text->kept.failed) {
         sp_program_text_release(ret_text);

@@ -19,7 +19,7 @@ struct sp_program_text {
 /* Reads it as it is now, in the folder of the run: of a script or a folder with a __main__.py, of
  * code given by -c, of a module or package of that name in the folder of the run, of a file given as standard
  * input. false: there is none to be had (an archive, compiled code, a pipe, a module that is found
- * elsewhere); *ret_text is then all zeros. */
+ * elsewhere, a file that the program itself may not read); *ret_text is then all zeros. */
 bool sp_program_text_read(const struct sp_run *run, struct sp_program_text *ret_text);
 void sp_program_text_release(struct sp_program_text *text);
 

@@ -297,7 +297,8 @@ static int build_environment(struct sp_run *run, struct sp_error *reterr)
 }
 
 /* The programs that supervise and read, the agents, and what is remembered of launchers: a guest that
- * changes them would run outside the next time. And the key that signs the trace. */
+ * changes them would run outside the next time. And the key that signs the trace, and the file that its
+ * lines go to as they are written. */
 static void find_own(struct sp_run *run, const char *agents)
 {
     char *text = run->own_text;
@@ -319,6 +320,11 @@ static void find_own(struct sp_run *run, const char *agents)
         run->own[run->own_count++] = text + 3 * PATH_MAX;
     if (run->signer.page != NULL)
         run->own[run->own_count++] = run->signer.path;
+    char events[40];
+    snprintf(events, sizeof events, "/proc/self/fd/%d", run->events.fd);
+    if (run->events.fd >= 0 && run->events.way == SP_EVENT_WAY_FILE &&
+        sp_real_path(events, run->events_path))
+        run->own[run->own_count++] = run->events_path;
 }
 
 /* All else that needs no process yet; folders and control groups are made, which signals must not

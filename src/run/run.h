@@ -72,7 +72,8 @@ struct sp_run {
     struct sp_policy *opened; /* in force where `policy` is only observed, else NULL */
     bool policy_given;
     struct sp_run_places places;
-    const char *own[5]; /* sandpit's own files and folders */
+    const char *own[6]; /* sandpit's own files and folders */
+    char events_path[PATH_MAX];
     size_t own_count;
     char own_text[4 * PATH_MAX];
     struct sp_signer signer;

@@ -210,7 +210,7 @@ struct sp_answer sp_attributes_decide(struct sp_act_call *call, const char *op,
         return SP_REFUSE(-object);
     if (!sp_fs_path_of(call->s, object, text))
         return SP_REFUSE(ENAMETOOLONG);
-    if (sp_fs_refused(call, SP_LIST_WRITE, op, text, &answer))
+    if (sp_fs_object_refused(call, SP_LIST_WRITE, op, text, object, &answer))
         return answer;
     if (call->s->observed != NULL)
         return SP_CONTINUE;

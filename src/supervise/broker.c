@@ -238,8 +238,10 @@ static bool object_refused(struct sp_act_call *call, int object, const char *ask
     }
     if (unnamed)
         return sp_fs_refused(call, SP_LIST_WRITE, "create", path, ret_answer);
-    return (writes && sp_fs_refused(call, SP_LIST_WRITE, "write", path, ret_answer)) ||
-           (reads && sp_fs_refused(call, SP_LIST_READ, "read", path, ret_answer));
+    return (writes && sp_fs_object_refused(call, SP_LIST_WRITE, "write", path, object,
+                                           ret_answer)) ||
+           (reads &&
+            sp_fs_object_refused(call, SP_LIST_READ, "read", path, object, ret_answer));
 }
 
 static struct sp_answer open_folder(int object, int flags, unsigned mode)
@@ -401,7 +403,7 @@ struct sp_answer sp_broker_truncate(struct sp_act_call *call,
         return sp_fs_deny(call, "truncate", path->text, EACCES);
     if (!sp_fs_path_of(call->s, object, text))
         return SP_REFUSE(ENAMETOOLONG);
-    if (sp_fs_refused(call, SP_LIST_WRITE, "truncate", text, &answer))
+    if (sp_fs_object_refused(call, SP_LIST_WRITE, "truncate", text, object, &answer))
         return answer;
     sp_auto_fd fd = reopen_file(object, O_WRONLY);
     if (fd < 0 || ftruncate(fd, size) != 0)

@@ -81,12 +81,12 @@ static bool moves_own(const struct sp_supervisor *s, const struct sp_change *cha
 }
 
 /* The paths are those that the change is about, as the kernel names them; the modes are those of
- * what is there. */
+ * what is there. `object`: what is at the first, where that is open; else -1. */
 static bool refuses(struct sp_act_call *call, const struct sp_change *change,
-                    const char *path, const char *to, const unsigned mode[2],
-                    struct sp_answer *ret_answer)
+                    const char *path, int object, const char *to,
+                    const unsigned mode[2], struct sp_answer *ret_answer)
 {
-    if (sp_fs_refused(call, SP_LIST_WRITE, change->op, path, ret_answer))
+    if (sp_fs_object_refused(call, SP_LIST_WRITE, change->op, path, object, ret_answer))
         return true;
     if (moves_own(call->s, change, path, to)) {
         *ret_answer = sp_fs_deny(call, change->op, path, EACCES);
@@ -244,7 +244,7 @@ static struct sp_answer do_it(struct sp_act_call *call, const struct sp_change *
     else if (sp_broker_speaks_to_kernel(ends.folder[0]) ||
              (change->to != NULL && sp_broker_speaks_to_kernel(ends.folder[1])))
         answer = sp_fs_deny(call, change->op, path, EACCES);
-    else if (!refuses(call, change, path, change->to != NULL ? to : NULL, mode,
+    else if (!refuses(call, change, path, -1, change->to != NULL ? to : NULL, mode,
                       &answer))
         answer = perform(call, change, &ends) == 0 ? SP_RETURN(0) : SP_REFUSE(errno);
     close_ends(&ends);
@@ -309,7 +309,7 @@ static struct sp_answer link_object(struct sp_act_call *call,
         !sp_fs_path_in(call->s, folder, name, to))
         return SP_REFUSE(ENAMETOOLONG);
     const unsigned mode[2] = {0, 0}; /* a folder is not linked */
-    if (refuses(call, change, from, to, mode, &answer))
+    if (refuses(call, change, from, object, to, mode, &answer))
         return answer;
     snprintf(object_name, sizeof object_name, "/proc/self/fd/%d", object);
     return linkat(AT_FDCWD, object_name, folder, name, AT_SYMLINK_FOLLOW) == 0
@@ -334,7 +334,7 @@ struct sp_answer sp_change_decide(struct sp_act_call *call,
                        : SP_REFUSE(error);
         const unsigned mode[2] = {change->path->mode,
                                   change->to != NULL ? change->to->mode : 0};
-        if (refuses(call, change, path, to, mode, &answer))
+        if (refuses(call, change, path, -1, to, mode, &answer))
             return answer;
     }
     answer = kernel_may(s, change)  ? SP_CONTINUE

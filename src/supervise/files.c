@@ -167,7 +167,7 @@ void sp_files_remove_shared_memory(const struct sp_files *files,
         if (!files->items[i].existed && strncmp(path, folder, sizeof folder - 1) == 0 &&
             strchr(path + sizeof folder - 1, '/') == NULL && lstat(path, &st) == 0 &&
             S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-            (own == NULL || sp_shared_memory_own(own, path)))
+            (own == NULL || sp_shared_memory_has(own, &st)))
             unlink(path);
     }
 }

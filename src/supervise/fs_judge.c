@@ -116,13 +116,19 @@ struct sp_verdict sp_fs_verdict(struct sp_act_call *call, enum sp_list list,
     return sp_policy_path(s->policy, list, path);
 }
 
-/* What every policy lets programs have: shared memory of their own. */
+/* What every policy lets programs have: shared memory of their own. `object`: what it is about, where
+ * that is open (its name may have become another's); -1: what the path names. */
 static bool memory_may(const struct sp_act_call *call, enum sp_list list,
-                       const char *operation, const char *path)
+                       const char *operation, const char *path, int object)
 {
-    return sp_shared_memory_use(operation) &&
-           sp_shared_memory_own(&call->s->shared_memory, path) &&
-           sp_policy_memory(call->s->policy, list, path).action == SP_ALLOW;
+    const struct sp_shared_memory *memory = &call->s->shared_memory;
+    struct stat st;
+    if (!sp_shared_memory_use(operation) || !sp_shared_memory_named(path) ||
+        sp_policy_memory(call->s->policy, list, path).action != SP_ALLOW)
+        return false;
+    if (object >= 0)
+        return fstat(object, &st) == 0 && sp_shared_memory_has(memory, &st);
+    return sp_shared_memory_own(memory, operation, path);
 }
 
 static bool path_unknown(const struct sp_supervisor *s, char to[PATH_MAX])
@@ -254,8 +260,9 @@ bool sp_fs_refuses(struct sp_act_call *call, const char *operation, const char *
     return true;
 }
 
-bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *operation,
-                   const char *path, struct sp_answer *ret_answer)
+bool sp_fs_object_refused(struct sp_act_call *call, enum sp_list list,
+                          const char *operation, const char *path, int object,
+                          struct sp_answer *ret_answer)
 {
     const struct sp_supervision *is = call->s->is;
     if (list == SP_LIST_WRITE ? sp_fs_own(call->s, path)
@@ -266,9 +273,15 @@ bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *oper
     if (list == SP_LIST_WRITE ? !is->writes_judged : !is->reads_judged)
         return false;
     struct sp_verdict v = sp_fs_verdict(call, list, path);
-    if (v.action == SP_DENY && memory_may(call, list, operation, path))
+    if (v.action == SP_DENY && memory_may(call, list, operation, path, object))
         return false;
     return sp_fs_refuses(call, operation, path, &v, ret_answer);
+}
+
+bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *operation,
+                   const char *path, struct sp_answer *ret_answer)
+{
+    return sp_fs_object_refused(call, list, operation, path, -1, ret_answer);
 }
 
 struct sp_answer sp_fs_deny(struct sp_act_call *call, const char *operation,

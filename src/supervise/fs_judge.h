@@ -39,6 +39,10 @@ bool sp_fs_path_in(const struct sp_supervisor *s, int folder, const char *name,
  * refused, that is recorded, and *ret_answer is the answer. */
 bool sp_fs_refused(struct sp_act_call *call, enum sp_list list, const char *operation,
                    const char *path, struct sp_answer *ret_answer);
+/* The same for an object that is open, and of which `path` is the name, or the former one. */
+bool sp_fs_object_refused(struct sp_act_call *call, enum sp_list list,
+                          const char *operation, const char *path, int object,
+                          struct sp_answer *ret_answer);
 
 /* Records the denial by a verdict that says no; true as above. */
 bool sp_fs_refuses(struct sp_act_call *call, const char *operation, const char *path,

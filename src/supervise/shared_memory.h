@@ -28,7 +28,13 @@ bool sp_shared_memory_use(const char *operation);
 /* A new one was made: nothing was there before. */
 void sp_shared_memory_add(struct sp_shared_memory *memory, const struct stat *st);
 
-/* Whether the path names nothing yet, or one of the run's own. */
-bool sp_shared_memory_own(const struct sp_shared_memory *memory, const char *path);
+/* Whether that object is one of the run's own. What has no name any more is judged by this alone: its
+ * former one may be anybody's. */
+bool sp_shared_memory_has(const struct sp_shared_memory *memory, const struct stat *st);
+
+/* Whether the path names one of the run's own, or nothing: what is made there then becomes its own, and
+ * what is opened without a name is judged again as an object. Nothing else follows a removal. */
+bool sp_shared_memory_own(const struct sp_shared_memory *memory, const char *operation,
+                          const char *path);
 
 #endif

@@ -9,7 +9,6 @@
 
 #define INPUT_FIRST (256u << 10)
 #define INPUT_MAX   (ZSTD_COMPRESSBOUND(SP_CONTENT_FRAME_MAX) + 1024)
-#define SKIP_MAX    SP_CONTENT_FRAME_MAX
 
 /* The text between two marks is gone through from the first. */
 #define MARK_BYTES (64u << 10)
@@ -43,15 +42,14 @@ struct sp_unpacker {
 /* A frame that lies in the input as a whole. */
 struct frame {
     size_t packed;
-    size_t text; /* 0: nothing to see */
+    size_t text;
 };
 
 static bool is_packed(const char *head)
 {
     uint32_t magic;
     memcpy(&magic, head, sizeof magic);
-    return magic == ZSTD_MAGICNUMBER ||
-           (magic & ZSTD_MAGIC_SKIPPABLE_MASK) == ZSTD_MAGIC_SKIPPABLE_START;
+    return magic == ZSTD_MAGICNUMBER;
 }
 
 static void unpacker_free(struct sp_unpacker *u)
@@ -150,26 +148,16 @@ static int look(const char *data, size_t size, struct frame *ret_frame)
         errno = EBADMSG;
         return -1;
     }
-    uint32_t magic;
-    memcpy(&magic, data, sizeof magic);
     const size_t packed = ZSTD_findFrameCompressedSize(data, size);
-    if (magic != ZSTD_MAGICNUMBER) {
-        uint32_t length;
-        if (size < 8)
-            return 0;
-        memcpy(&length, data + 4, sizeof length);
-        if (length > SKIP_MAX) {
-            errno = EFBIG;
-            return -1;
-        }
-        *ret_frame = (struct frame){.packed = packed};
-        return ZSTD_isError(packed) ? 0 : 1;
-    }
     const unsigned long long text = ZSTD_getFrameContentSize(data, size);
     if (text == ZSTD_CONTENTSIZE_ERROR)
         return size < 18 ? 0 : (errno = EBADMSG, -1);
     if (text == ZSTD_CONTENTSIZE_UNKNOWN || text > SP_CONTENT_FRAME_MAX) {
         errno = EFBIG;
+        return -1;
+    }
+    if (text == 0) { /* who hides something writes such */
+        errno = EBADMSG;
         return -1;
     }
     if (ZSTD_isError(packed))
@@ -217,23 +205,20 @@ static int unpack(struct sp_unpacker *u, const struct frame *frame)
     return 0;
 }
 
-/* Takes the next frame that has any text in hand. 1, 0 or -1. */
+/* Takes the next frame in hand. 1, 0 or -1. */
 static int take_frame(const struct sp_content *c)
 {
     struct sp_unpacker *u = c->unpacker;
-    for (;;) {
-        struct frame frame;
-        const int got = next_frame(c, &frame);
-        if (got <= 0)
-            return got;
-        u->text_offset += u->text_size;
-        u->text_size = 0;
-        if (frame.text > 0 && unpack(u, &frame) < 0)
-            return -1;
-        skip(u, frame.packed);
-        if (frame.text > 0)
-            return 1;
-    }
+    struct frame frame;
+    const int got = next_frame(c, &frame);
+    if (got <= 0)
+        return got;
+    u->text_offset += u->text_size;
+    u->text_size = 0;
+    if (unpack(u, &frame) < 0)
+        return -1;
+    skip(u, frame.packed);
+    return 1;
 }
 
 /* ---- by offset ------------------------------------------------------------------------------ */
@@ -395,6 +380,11 @@ ssize_t sp_content_read_at(struct sp_content *c, char *to, size_t size, uint64_t
     const size_t n = left < size ? left : size;
     memcpy(to, u->text + from, n);
     return (ssize_t)n;
+}
+
+bool sp_content_cut(const struct sp_content *c)
+{
+    return c->unpacker != NULL && c->unpacker->end > c->unpacker->start;
 }
 
 const char *sp_content_problem(int err)

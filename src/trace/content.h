@@ -38,6 +38,9 @@ ssize_t sp_content_read(struct sp_content *c, char *to, size_t size);
 ssize_t sp_content_read_at(struct sp_content *c, char *to, size_t size,
                            uint64_t offset);
 
+/* At the end: whether the file cuts a frame off there. */
+bool sp_content_cut(const struct sp_content *c);
+
 /* What to say of an errno of these. */
 const char *sp_content_problem(int err);
 

@@ -18,6 +18,7 @@ struct redaction {
     size_t kept; /* bytes of the result */
     size_t next; /* first byte that is not in it yet */
     unsigned count;
+    struct sp_secret_scan scan;
 };
 
 static void keep_until(struct redaction *r, size_t at)
@@ -187,11 +188,10 @@ static bool find_named(const struct redaction *r, size_t at,
     return r->text[at] == '"' && is_option(r->text, r->size, r->next, at, ret_secret);
 }
 
-static bool find_shaped(const struct redaction *r, size_t at,
-                        struct sp_secret *ret_secret)
+static bool find_shaped(struct redaction *r, size_t at, struct sp_secret *ret_secret)
 {
     return (r->text[at] == ':' || begins_word(r->text, at, r->next)) &&
-           sp_secret_at(r->text, r->size, at, ret_secret);
+           sp_secret_at(&r->scan, r->text, r->size, at, ret_secret);
 }
 
 unsigned sp_redact(char *json, size_t *size)

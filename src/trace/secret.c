@@ -79,30 +79,6 @@ static bool starts(const char *text, size_t left, const char *prefix)
     return left >= n && memcmp(text, prefix, n) == 0;
 }
 
-static bool is_token(const char *text, size_t size, size_t at,
-                     struct sp_secret *ret_secret)
-{
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const char *prefix = shapes[i].prefix;
-        if (size - at < 2 || text[at] != prefix[0] || text[at + 1] != prefix[1] ||
-            !starts(text + at, size - at, prefix))
-            continue;
-        size_t start = at + strlen(shapes[i].prefix);
-        size_t end = start;
-        unsigned run = 0;
-        unsigned longest = 0;
-        for (; end < size && is_of(shapes[i].alphabet, text[end]); end++) {
-            run = text[end] == '-' || text[end] == '_' ? 0 : run + 1;
-            longest = run > longest ? run : longest;
-        }
-        if (end - start < shapes[i].least || longest < shapes[i].run)
-            continue;
-        *ret_secret = (struct sp_secret){start, end};
-        return true;
-    }
-    return false;
-}
-
 static size_t span(const char *text, size_t size, size_t at, enum alphabet alphabet)
 {
     size_t end = at;
@@ -111,13 +87,47 @@ static size_t span(const char *text, size_t size, size_t at, enum alphabet alpha
     return end;
 }
 
-/* Three parts with dots between, of which the first two are JSON objects in base64. */
-static bool is_web_token(const char *text, size_t size, size_t at,
-                         struct sp_secret *ret_secret)
+/* Whether there are so many characters in a row without a - or _. */
+static bool has_run(const char *text, size_t at, size_t end, unsigned least)
 {
-    if (!starts(text + at, size - at, "eyJ"))
+    unsigned run = 0;
+    for (; at < end && run < least; at++)
+        run = text[at] == '-' || text[at] == '_' ? 0 : run + 1;
+    return run >= least;
+}
+
+static bool is_token(struct sp_secret_scan *scan, const char *text, size_t size,
+                     size_t at, struct sp_secret *ret_secret)
+{
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const char *prefix = shapes[i].prefix;
+        if (size - at < 2 || text[at] != prefix[0] || text[at + 1] != prefix[1] ||
+            !starts(text + at, size - at, prefix))
+            continue;
+        size_t start = at + strlen(shapes[i].prefix);
+        if (shapes[i].run > 0 && start < scan->runless_until)
+            continue;
+        size_t end = span(text, size, start, shapes[i].alphabet);
+        if (end - start < shapes[i].least)
+            continue;
+        if (!has_run(text, start, end, shapes[i].run)) {
+            scan->runless_until = end;
+            continue;
+        }
+        *ret_secret = (struct sp_secret){start, end};
+        return true;
+    }
+    return false;
+}
+
+/* Three parts with dots between, of which the first two are JSON objects in base64. */
+static bool is_web_token(struct sp_secret_scan *scan, const char *text, size_t size,
+                         size_t at, struct sp_secret *ret_secret)
+{
+    if (at < scan->bodiless_until || !starts(text + at, size - at, "eyJ"))
         return false;
     size_t head = span(text, size, at, URLISH);
+    scan->bodiless_until = head; /* what begins further on in it ends there too */
     if (head - at < 12 || !starts(text + head, size - head, ".eyJ"))
         return false;
     size_t body = span(text, size, head + 1, URLISH);
@@ -127,10 +137,11 @@ static bool is_web_token(const char *text, size_t size, size_t at,
     return true;
 }
 
-/* Where the JSON string ends that `at` is in. */
-static size_t string_end(const char *text, size_t size, size_t at)
+/* Where the key ends that `at` is in: before the line that says so, or with its JSON string. One walk, so
+ * that what is passed over is never passed again: it is taken, or but a few bytes. */
+static size_t key_end(const char *text, size_t size, size_t at)
 {
-    while (at < size && text[at] != '"')
+    while (at < size && text[at] != '"' && !starts(text + at, size - at, "-----END "))
         at += text[at] == '\\' ? 2 : 1;
     return at < size ? at : size;
 }
@@ -140,7 +151,6 @@ static bool is_private_key(const char *text, size_t size, size_t at,
 {
     static const char begin[] = "-----BEGIN ";
     static const char what[] = "PRIVATE KEY";
-    static const char last[] = "-----END ";
     if (!starts(text + at, size - at, begin))
         return false;
     size_t label = at + sizeof begin - 1;
@@ -153,11 +163,8 @@ static bool is_private_key(const char *text, size_t size, size_t at,
         start += 6;
     while (start < size && text[start] == '-')
         start++;
-    size_t end = string_end(text, size, start);
-    const char *stop = memmem(text + start, end - start, last, sizeof last - 1);
-    end = stop != NULL ? (size_t)(stop - text) : end;
-    *ret_secret = (struct sp_secret){start, end};
-    return end > start + 3;
+    *ret_secret = (struct sp_secret){start, key_end(text, size, start)};
+    return ret_secret->end > start + 3;
 }
 
 /* scheme://user:password@host, from the colon on. */
@@ -181,7 +188,7 @@ static bool is_login(const char *text, size_t size, size_t at,
     return false;
 }
 
-bool sp_secret_at(const char *text, size_t size, size_t at,
+bool sp_secret_at(struct sp_secret_scan *scan, const char *text, size_t size, size_t at,
                   struct sp_secret *ret_secret)
 {
     switch (text[at]) {
@@ -190,9 +197,9 @@ bool sp_secret_at(const char *text, size_t size, size_t at,
     case '-':
         return is_private_key(text, size, at, ret_secret);
     case 'e':
-        return is_web_token(text, size, at, ret_secret);
+        return is_web_token(scan, text, size, at, ret_secret);
     default:
-        return is_token(text, size, at, ret_secret);
+        return is_token(scan, text, size, at, ret_secret);
     }
 }
 

@@ -265,11 +265,12 @@ static bool looks_like_trace(const char *data, size_t size)
            memmem(data, length < 256 ? length : 256, kind, sizeof kind - 1) != NULL;
 }
 
-static void conclude(struct check *c, size_t left)
+/* `more`: something that is no whole line is left. */
+static void conclude(struct check *c, bool more)
 {
     struct sp_verify *v = c->out;
     c->line++;
-    if (c->ended && left > 0) {
+    if (c->ended && more) {
         altered(c, 0, "something follows the end");
     } else if (c->ended) {
         v->code = SP_VERIFY_SOUND;
@@ -353,7 +354,7 @@ static void run(struct check *c, struct sp_lines *lines)
         }
         first = false;
         if (result == SP_LINES_END) {
-            conclude(c, size);
+            conclude(c, size > 0 || sp_content_cut(&lines->content));
             return;
         }
         if (check_batch(c, data, size) < 0)

@@ -139,6 +139,39 @@ def test_events_option_file_gets_the_same_bytes(sandpit, tmp_path):
     assert lines == (tmp_path / "one.sptrace").read_bytes() != b""
 
 
+CHANGES = """
+import os, sys
+for act in (lambda p: open(p, "r+"), lambda p: os.truncate(p, 1), os.remove,
+            lambda p: os.rename(p, p + "-old")):
+    try:
+        act(sys.argv[1])
+        print("done")
+    except PermissionError:
+        print("refused")
+    except FileNotFoundError:
+        print("gone")
+"""
+
+
+@pytest.mark.parametrize("policy", ["trace-only", "no-network", "default"])
+def test_events_option_file_is_not_the_programs(sandpit, tmp_path, policy):
+    path = tmp_path / "events.jsonl"
+    other = tmp_path / "other.jsonl"
+    (tmp_path / "job.py").write_text(CHANGES)
+    allowed = ("--allow-write", str(tmp_path)) if policy == "default" else ()
+    with open(path, "wb") as stream:
+        done = sandpit(
+            *("run", "--policy", policy, *allowed, "--events", stream.fileno()),
+            *("-o", "one.sptrace", "job.py", path),
+            pass_fds=[stream.fileno()],
+        )
+    assert done.stdout.split() == ["refused"] * 4, done.stderr
+    assert path.read_bytes() == (tmp_path / "one.sptrace").read_bytes()
+    other.write_text("x")
+    done = sandpit("run", "--policy", policy, *allowed, "job.py", other)
+    assert done.stdout.split() == ["done", "done", "done", "gone"], done.stderr
+
+
 def test_events_option_standard_output_takes_events_and_then_the_result(sandpit):
     done = sandpit("run", "--json", "--events", "1", "--no-trace", "-c", "print(6 * 7)")
     *events, result = map(json.loads, done.stdout.splitlines())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 import uuid
 from pathlib import Path
 
@@ -140,6 +142,88 @@ def test_memory_of_others_stays_theirs(sandpit, mark):
     assert mark.read_text() == "theirs"
     assert left_of(mark) == [mark.name]
     assert os.stat(mark).st_nlink == 1
+
+
+HELD = """
+import os, sys, time
+mark, again = sys.argv[1], sys.argv[2] == "again"
+held = os.open(mark, os.O_PATH)
+os.close(os.open("held", os.O_CREAT | os.O_WRONLY))
+while os.path.exists(mark):
+    time.sleep(0.01)
+if again:
+    with open(mark, "w") as file:
+        file.write("own")
+try:
+    os.write(os.open(f"/proc/self/fd/{held}", os.O_RDWR), b"guest")
+    print("done")
+except OSError as error:
+    print(error.errno)
+"""
+
+
+def remove_when_held(mark: Path, sign: Path) -> threading.Thread:
+    def wait() -> None:
+        for _ in range(3000):
+            if sign.exists():
+                break
+            time.sleep(0.01)
+        mark.unlink()
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("policy", ["read-only", "default", "strict"])
+@pytest.mark.parametrize("again", ["again", "once"])
+def test_memory_of_others_stays_theirs_without_its_name(sandpit, mark, policy, again):
+    """It is opened by a descriptor that was got while it had one."""
+    sign = sandpit.folder / "held"
+    place = ("--allow-write", str(sandpit.folder))
+    for options in (None, ("--policy", policy, *place)):
+        sign.unlink(missing_ok=True)
+        mark.unlink(missing_ok=True)
+        mark.write_bytes(b"their")
+        with open(mark, "rb") as theirs:
+            thread = remove_when_held(mark, sign)
+            if options is None:
+                done = sandpit.plain(HELD, mark, again)
+            else:
+                done = sandpit.run(HELD, mark, again, options=options)
+            thread.join()
+            left = theirs.read()
+        if options is None:
+            assert (done.stdout, left) == ("done\n", b"guest"), done.stderr
+        else:
+            assert (done.stdout, left) == ("13\n", b"their"), done.stderr
+            assert len(sandpit.events("violation")) == 1
+
+
+def test_own_memory_is_used_without_its_name(sandpit, mark):
+    script = (
+        "import os, sys\nfd = os.open(sys.argv[1], os.O_CREAT | os.O_RDWR)\n"
+        "os.remove(sys.argv[1])\nown = f'/proc/self/fd/{fd}'\n"
+        "os.write(os.open(own, os.O_RDWR), b'x' * 9)\nos.truncate(own, 5)\n"
+        "os.chmod(own, 0o600)\nprint(os.read(fd, 20))\n"
+    )
+    assert sandpit.plain(script, mark).stdout == "b'xxxxx'\n"
+    done = sandpit.run(script, mark, options=("--policy", "default"))
+    assert done.stdout == "b'xxxxx'\n", done.stderr
+    assert not sandpit.events("violation")
+
+
+def test_name_of_nothing_is_of_nothing(sandpit, mark):
+    script = (
+        "import os, sys\nfor act in (open, os.remove, lambda p: os.truncate(p, 0),\n"
+        "            lambda p: os.chmod(p, 0), lambda p: os.open(p, os.O_RDWR)):\n"
+        "    try:\n        act(sys.argv[1])\n"
+        "    except OSError as error:\n        print(error.errno)\n"
+    )
+    assert sandpit.plain(script, mark).stdout.split() == ["2"] * 5
+    done = sandpit.run(script, mark, options=("--policy", "default"))
+    assert done.stdout.split() == ["2"] * 5
+    assert not sandpit.events("violation")
 
 
 def test_explain_tells_of_it(sandpit, program_says):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 from pathlib import Path
@@ -17,6 +18,7 @@ from test_golden import READABLE, UNREADABLE_AT, VERIFIED
 native = sandpit._trace._native
 FRAME_MAGIC = bytes.fromhex("28b52ffd")
 SKIPPED = bytes.fromhex("502a4d18") + (5).to_bytes(4, "little") + b"hello"
+EMPTY = FRAME_MAGIC + b"\x20\x00" + b"\x01\x00\x00"  # length 0, one raw block of 0
 
 
 def packed(source: Path, target: Path) -> Path:
@@ -126,13 +128,32 @@ def test_what_the_program_zstd_packed_is_read(golden, reader, tmp_path):
     assert sandpit.load(path) == sandpit.load(golden("good"))
 
 
-def test_frames_to_be_skipped_are(golden, reader, small, tmp_path):
+@pytest.mark.parametrize("other", [SKIPPED, EMPTY], ids=["skipped", "empty"])
+@pytest.mark.parametrize("place", range(5))
+def test_frames_without_text_are_refused(reader, small, tmp_path, other, place):
+    """Something could be hidden in them that no digest covers."""
     data = small.read_bytes()
-    second = data.index(FRAME_MAGIC, 4)
-    path = tmp_path / "skipped.sptrace.zst"
-    path.write_bytes(SKIPPED + data[:second] + SKIPPED * 3 + data[second:] + SKIPPED)
-    assert reader("verify", path).returncode == 0
-    assert sandpit.load(path) == sandpit.load(golden("good"))
+    starts = [
+        *(m.start() for m in re.finditer(re.escape(FRAME_MAGIC), data)),
+        len(data),
+    ]
+    path = tmp_path / "more.sptrace.zst"
+    path.write_bytes(data[: starts[place]] + other + data[starts[place] :])
+    done = reader("verify", path)
+    nothing = place == 0 and other is SKIPPED
+    assert done.returncode == (2 if nothing else 1)
+    assert ("not a trace" if nothing else "damaged") in done.stdout + done.stderr
+    with pytest.raises(sandpit.TraceError):
+        list(sandpit.load(path))
+
+
+@pytest.mark.parametrize("more", [b"x", FRAME_MAGIC, SKIPPED[:10], SKIPPED, None])
+def test_bytes_behind_the_end_are_noticed(reader, small, tmp_path, more):
+    data = small.read_bytes()
+    path = tmp_path / "more.sptrace.zst"
+    path.write_bytes(data + (data[:100] if more is None else more))
+    assert reader("verify", small).returncode == 0
+    assert reader("verify", path).returncode == 1
 
 
 def test_any_changed_byte_of_a_compressed_trace_is_noticed(golden, small, tmp_path):
@@ -214,8 +235,9 @@ def zeros(count: int) -> bytes:
         ((header(8 << 20) + zeros(64)) * 1000, "not a trace"),
         (header(8 << 20) + zeros(65), "damaged"),
         (header(8 << 20) + zeros(20), "damaged"),
-        (bytes.fromhex("502a4d18") + b"\xff\xff\xff\xff", "larger than any"),
+        (bytes.fromhex("502a4d18") + b"\xff\xff\xff\xff", "not a trace"),
         (SKIPPED * 100000, "not a trace"),
+        (EMPTY * 100000, "damaged"),
     ],
 )
 def test_bombs_cost_neither_memory_nor_time(reader, tmp_path, data, says):

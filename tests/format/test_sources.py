@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import py_compile
+import shutil
 import subprocess
 import zipfile
 from pathlib import Path
@@ -110,6 +111,29 @@ def test_file_that_is_not_what_runs_has_no_source(tmp_path):
     (tmp_path / "this.py").write_text("print('mine')\n")
     assert told(own(run(tmp_path, "-m", "this")))[1] == "print('mine')\n"
     assert not of(run(tmp_path, "--python-option=-I", "-m", "this"), "source")
+
+
+@pytest.mark.requires("landlock")
+@pytest.mark.parametrize("words", [["job.py"], ["-m", "job"], ["app"]])
+def test_text_that_the_program_may_not_read_has_no_source(tmp_path, words):
+    """The program's name is a link to a file that is denied to it."""
+    secret = tmp_path / "elsewhere" / "secret.txt"
+    secret.parent.mkdir()
+    secret.write_text("print('the text')\n")
+    (tmp_path / "app").mkdir()
+    for link in ("job.py", "app/__main__.py"):
+        (tmp_path / link).symlink_to(secret)
+    assert told(own(run(tmp_path, *words)))[1] == secret.read_text()
+    for cache in tmp_path.rglob("__pycache__"):
+        shutil.rmtree(cache)
+    denied = ["--policy", "default", "--deny-read", str(secret)]
+    done = subprocess.run(
+        [PROGRAM, "run", "--quiet", "-o", "run.sptrace", *denied, *words],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        stdin=subprocess.DEVNULL)  # fmt: skip
+    assert done.returncode != 0
+    assert "PermissionError" in done.stderr or "Permission denied" in done.stderr
+    assert "the text" not in (tmp_path / "run.sptrace").read_text()
 
 
 def test_long_script_is_cut_and_its_digest_is_not(tmp_path):

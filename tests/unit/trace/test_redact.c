@@ -1,6 +1,8 @@
 /* Secrets are taken out of lines of a trace, and nothing else is. */
 #include "requires.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "trace/redact.h"
@@ -165,6 +167,43 @@ static void test_redact_leaves_what_only_looks_alike(void **state)
     CHECK(examples);
 }
 
+/* Each piece begins something that its followers keep from being one. Were the rest of the text walked
+ * from each, the test would take minutes, and a guest that prints it would hold the supervisor up. */
+static void test_redact_walks_a_text_of_beginnings_once(void **state)
+{
+    static const char *const pieces[] = {
+        "sk-",
+        "eyJ-",
+        "eyJ-.",
+        "eyJ-eyJ-eyJ-eyJ-.eyJ-.",
+        "://a:",
+        "://a:b",
+        "=",
+        "?token=",
+        "-----BEGIN PRIVATE KEY----------END ",
+        "-----BEGIN PRIVATE KEY",
+        "\",\"--token\",\"a\",\"",
+        "?token=\\\"a\\\"",
+    };
+    enum { NOISE = 1 << 20 };
+    static const char secret[] = "\",\"" GITHUB " sk-" LONG " " JWT "\"]}";
+    static const char masked[] = "\",\"ghp_*** sk-*** eyJ***\"]}";
+    (void)state;
+    for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++) {
+        char *text = malloc(NOISE + 1024);
+        assert_non_null(text);
+        size_t size = (size_t)sprintf(text, "{\"argv\":[\"");
+        for (size_t n = strlen(pieces[i]); size + n < NOISE; size += n)
+            memcpy(text + size, pieces[i], n);
+        memcpy(text + size, secret, sizeof secret);
+        size += sizeof secret - 1;
+        assert_true(sp_redact(text, &size) >= 3);
+        assert_memory_equal(text + size - (sizeof masked - 1), masked,
+                            sizeof masked - 1);
+        free(text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +213,7 @@ int main(void)
         cmocka_unit_test(test_redact_named_values_in_arguments),
         cmocka_unit_test(test_redact_paths_and_other_texts_keep_named_values),
         cmocka_unit_test(test_redact_leaves_what_only_looks_alike),
+        cmocka_unit_test(test_redact_walks_a_text_of_beginnings_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
