@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/calls_fold.h"
+#include "agent/calls_init.h"
 #include "agent/calls_setprofile.h"
 #include "agent/natives.h"
 
@@ -54,17 +55,29 @@ void sp_calls_tell_first(struct sp_function *function, sp_frame *frame)
 
 /* ---- the agent's other parts call ----------------------------------------------------------- */
 
+#if PY_VERSION_HEX >= 0x030c0000
+/* Of all calls, or of those that it is not by events. `monitored`: there are events. */
+static bool hook_is_told_of_all(bool monitored)
+{
+#if SP_INITS_ESCAPE
+    return monitored && sp_inits_start();
+#else
+    (void)monitored;
+    return PY_VERSION_HEX < 0x030d0000;
+#endif
+}
+#endif
+
 static void start(PyInterpreterState *interpreter)
 {
-#if PY_VERSION_HEX >= 0x030d0000
-    sp_monitor_start();
-    if (sp_agent.calls == SP_CALLS_FOLDED)
-        sp_monitor_take_over();
-    (void)interpreter;
-#elif PY_VERSION_HEX >= 0x030c0000
-    sp_monitor_start();
-    if (sp_agent.calls == SP_CALLS_FOLDED)
+#if PY_VERSION_HEX >= 0x030c0000
+    bool good = sp_monitor_start();
+    if (sp_agent.calls != SP_CALLS_FOLDED)
+        return;
+    if (hook_is_told_of_all(good))
         sp_frame_start(interpreter);
+    else
+        sp_monitor_take_over();
 #else
     if (sp_agent.calls == SP_CALLS_ALL)
         sp_profile_start(interpreter);
@@ -98,7 +111,7 @@ static PyThreadState *held_state(void)
 
 static void check_hook(PyInterpreterState *interpreter)
 {
-#if PY_VERSION_HEX < 0x030d0000
+#if PY_VERSION_HEX < 0x030e0000
     sp_frame_check(interpreter);
 #else
     (void)interpreter;

@@ -1,12 +1,11 @@
 /* Call tracing, each interpreter version's way: what calls.c switches on.
  *
- *               to 3.11             3.12                                      from 3.13
+ *               to 3.11             3.12, 3.13                                from 3.14
  *     all       profile callback    sys.monitoring                            sys.monitoring
  *     folded    frame hook          frame hook; C functions by sys.monitoring sys.monitoring
  *     first     frame hook          sys.monitoring                            sys.monitoring
  *
- * From 3.13 on a call of a class, once it is specialised, enters __init__ without asking the hook.
- * Deep in the C stack, or when another tool has taken the frame evaluation hook, what serves
+ * In 3.13 some calls do not ask the hook (calls_init.h). Deep in the C stack, or when another tool has taken the frame evaluation hook, what serves
  * `all` takes over from it.
  *
  * GIL held by every caller.
@@ -27,11 +26,13 @@ void sp_calls_tamper(const char *text);
 /* Level `first`: tells the call of `function`, whose frame is `frame`. */
 void sp_calls_tell_first(struct sp_function *function, sp_frame *frame);
 
-#if PY_VERSION_HEX < 0x030d0000
+#if PY_VERSION_HEX < 0x030e0000
 /* Puts the frame evaluation hook in place, if it is free. */
 void sp_frame_start(PyInterpreterState *interpreter);
 /* Goes over to the other means if another tool has taken the hook. */
 void sp_frame_check(PyInterpreterState *interpreter);
+/* 3.13: whether the hook counts there. */
+bool sp_frame_serves(const PyInterpreterState *interpreter);
 #endif
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -39,11 +40,13 @@ void sp_frame_check(PyInterpreterState *interpreter);
 /* Switches on for the current interpreter; at `folded` only what sp_monitor_natives() needs, until
  * the take-over. False: no tool id, or no sys.monitoring. */
 bool sp_monitor_start(void);
-/* At `folded`: counts from now on; in 3.12 in place of the hook. */
+/* At `folded`: counts from now on; to 3.13 in place of the hook. */
 void sp_monitor_take_over(void);
 /* At `folded`, when the function first runs: if it is reviewed code, each place in it tells
  * the first C function that it calls. */
 void sp_monitor_natives(struct sp_function *function, PyCodeObject *code);
+/* At `folded`: code tells of its begin and end itself (calls_init.h). `function`: NULL if it has not run. */
+void sp_monitor_init(struct sp_function *function, PyCodeObject *code);
 
 #else
 

@@ -142,6 +142,12 @@ static inline uint32_t sp_fold_height(void)
 {
     return sp_stack ? sp_stack->depth + sp_stack->over : 0;
 }
+/* Whether the innermost call is among the first of its pair, each of which is told. */
+static inline bool sp_fold_rare(void)
+{
+    const struct sp_stack *stack = sp_stack;
+    return stack && stack->depth && stack->calls[stack->depth - 1].fold == SP_FOLD_NONE;
+}
 /* Whether the innermost call is part of a library's import. */
 static inline bool sp_fold_quiet(void)
 {

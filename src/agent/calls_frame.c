@@ -1,16 +1,16 @@
-/* Calls by the frame evaluation hook (PEP 523): `folded` up to 3.12 (where it costs two thirds of
+/* Calls by the frame evaluation hook (PEP 523): `folded` up to 3.13 (where it costs two thirds of
  * what sys.monitoring does), `first` up to 3.11.
  *
  * The hook costs C stack, where the interpreter by itself needs none for a call from 3.11 on.
  * So past a bound it is taken out and another means counts that needs none either: programs
  * recurse as deep as without us. Up to 3.11 that is the profile callback, until the frame that
- * crossed the bound returns; in 3.12 sys.monitoring, for good, since its events are
+ * crossed the bound returns; from 3.12 on sys.monitoring, for good, since its events are
  * better not switched more than once. It also takes over when coroutines appear.
  */
 #define Py_BUILD_CORE 1
 #include "agent/calls.h"
 
-#if PY_VERSION_HEX < 0x030d0000
+#if PY_VERSION_HEX < 0x030e0000
 
 #include <pthread.h>
 #include <stdint.h>
@@ -19,11 +19,13 @@
 
 #if PY_VERSION_HEX >= 0x030b0000
 #include <internal/pycore_frame.h>
+#include <internal/pycore_interp.h>
 #else
 #include <frameobject.h>
 #endif
 
 #include "agent/calls_fold.h"
+#include "agent/calls_init.h"
 
 /* Of C stack, from where the thread first called Python: a share of what the thread has; less
  * where plain calls take C stack as well. A thousand levels fit in. */
@@ -77,7 +79,10 @@ static inline bool stack_used_up(const char *here)
 
 /* ---- generators ----------------------------------------------------------------------------- */
 
-#if PY_VERSION_HEX >= 0x030b0000
+#if PY_VERSION_HEX >= 0x030d0000
+#define FRAME_CODE(frame) ((PyCodeObject *)(frame)->f_executable)
+#define FRAME_UNIT(frame) ((frame)->instr_ptr - 1)
+#elif PY_VERSION_HEX >= 0x030b0000
 #define FRAME_CODE(frame) ((frame)->f_code)
 #define FRAME_UNIT(frame) ((frame)->prev_instr)
 #else
@@ -199,6 +204,10 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame,
 #endif
     uint32_t height = sp_fold_height();
     sp_fold_enter(function, goes_on(frame, code, throwing));
+#if SP_INITS_ESCAPE
+    if (sp_unlikely(sp_fold_rare() && !function->init && sp_init_called(frame, code)))
+        sp_monitor_init(function, code);
+#endif
     PyObject *result = evaluate_plainly(state, frame, throwing);
     if (sp_unlikely(!result) && never_ran(state))
         sp_fold_forget(height);
@@ -206,7 +215,7 @@ static inline PyObject *evaluate_folded(PyThreadState *state, sp_frame *frame,
     return result;
 }
 
-/* With the hook in place, 3.12 sends to coroutines by looking up and calling a method,
+/* With the hook in place, 3.12 and 3.13 send to coroutines by looking up and calling a method,
  * at several times the cost: a program that has them is better served by the other means. (A
  * library that makes one while it is imported only wants to know its type.) */
 static inline PyObject *evaluate_making(PyThreadState *state, sp_frame *frame,
@@ -243,6 +252,13 @@ void sp_frame_start(PyInterpreterState *interpreter)
         _PyInterpreterState_GetEvalFrameFunc(interpreter) == _PyEval_EvalFrameDefault)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
 }
+
+#if SP_INITS_ESCAPE
+bool sp_frame_serves(const PyInterpreterState *interpreter)
+{
+    return interpreter->eval_frame == evaluate;
+}
+#endif
 
 void sp_frame_check(PyInterpreterState *interpreter)
 {

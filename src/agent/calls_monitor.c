@@ -1,4 +1,4 @@
-/* Calls by sys.monitoring, from 3.12 on: `all` and `first`, and `folded`, in 3.12
+/* Calls by sys.monitoring, from 3.12 on: `all` and `first`, and `folded`, to 3.13
  * in part.
  *
  * Callbacks are C functions that leave no exception behind and answer DISABLE to nothing but
@@ -10,6 +10,7 @@
 #if PY_VERSION_HEX >= 0x030c0000
 
 #include "agent/calls_fold.h"
+#include "agent/calls_init.h"
 #include "agent/calls_setprofile.h"
 #include "agent/calls_shim.h"
 #include "agent/natives.h"
@@ -17,6 +18,7 @@
 static int tool = -1;
 static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference */
 static long event_call;
+static long events_init;   /* the begin and the end of a call that does not raise */
 static long events_folded; /* those that count, when it is not the hook that does */
 
 /* Libraries fire events of their own from 3.13 on (PyMonitoring_*), for what is their code but
@@ -143,24 +145,65 @@ static bool sets_profile(PyCodeObject *code)
     return false;
 }
 
-/* Its code is instrumented for that when it first runs, and each place answers once. */
-void sp_monitor_natives(struct sp_function *function, PyCodeObject *code)
+static void listen(PyCodeObject *code, long events)
 {
-    function->told = 1;
-    if (!function->reviewed || tool < 0 || sets_profile(code))
-        return;
     PyObject *module = PySys_GetObject("monitoring");
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *done =
-        module ? sp_monitoring_local(module, tool, code, event_call) : NULL;
+    PyObject *done = module ? sp_monitoring_local(module, tool, code, events) : NULL;
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
+}
+
+/* Which of its events code is to tell. C functions: each place answers once. */
+static long events_of(const struct sp_function *function, PyCodeObject *code)
+{
+    bool natives = function && function->reviewed && !sets_profile(code);
+    return (natives ? event_call : 0) | (function && !function->init ? 0 : events_init);
+}
+
+void sp_monitor_init(struct sp_function *function, PyCodeObject *code)
+{
+    if (function)
+        function->init = 1;
+    if (tool >= 0)
+        listen(code, events_of(function, code));
+}
+
+/* Its code is instrumented for that when it first runs. */
+void sp_monitor_natives(struct sp_function *function, PyCodeObject *code)
+{
+    function->told = 1;
+#if SP_INITS_ESCAPE
+    function->init = function->init || sp_init_named(code);
+#endif
+    long events = events_of(function, code);
+    if (tool >= 0 && events != 0)
+        listen(code, events);
+}
+
+/* Whether the frame hook has counted the call whose begin or end the event is. While the hook serves,
+ * only the code of an __init__ tells of its begin. */
+static inline bool is_counted(struct sp_function *function, bool begin)
+{
+#if SP_INITS_ESCAPE
+    const PyThreadState *state = PyThreadState_Get();
+    if (!sp_frame_serves(state->interp))
+        return false;
+    if (begin)
+        function->init = 1;
+    return !function->init || !sp_init_inlined(state);
+#else
+    (void)function, (void)begin;
+    return false;
+#endif
 }
 
 CALLBACK(folded_start)
 {
     struct sp_function *function = function_of(args);
+    if (is_counted(function, true))
+        Py_RETURN_NONE;
     if (sp_unlikely(!function->told))
         sp_monitor_natives(function, (PyCodeObject *)args[0]);
     sp_fold_enter(function, false);
@@ -175,7 +218,9 @@ CALLBACK(folded_resume)
 
 CALLBACK(folded_end)
 {
-    sp_fold_leave(function_of(args));
+    struct sp_function *function = function_of(args);
+    if (!is_counted(function, false))
+        sp_fold_leave(function);
     Py_RETURN_NONE;
 }
 
@@ -273,7 +318,9 @@ static bool register_all(PyObject *module)
     if (sp_agent.calls == SP_CALLS_FOLDED) {
         events_folded =
             events & ~event_call; /* CALL is a matter of single code objects */
-        events = 0;
+        events_init =
+            event_number(module, "PY_START") | event_number(module, "PY_RETURN");
+        events = SP_INITS_ESCAPE ? event_number(module, "PY_UNWIND") : 0;
     }
     PyObject *done = sp_monitoring_events(module, tool, events);
     Py_XDECREF(done);

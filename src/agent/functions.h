@@ -23,6 +23,7 @@ struct sp_function {
     uint32_t keep;  /* SP_QUIET: as quiet as its caller (library code) */
     uint8_t reviewed;
     uint8_t told; /* it has run before (calls_*.c) */
+    uint8_t init; /* events of its own tell its calls too (calls_init.h) */
     /* the pair counted last (calls_fold.h) */
     uint32_t caller;
     uint32_t fold;

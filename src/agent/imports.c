@@ -151,7 +151,9 @@ static PyObject *real_import; /* builtins.__import__ as it was */
 static PyObject *real_gcd;    /* _gcd_import of the import system */
 
 /* Import statements that were seen: (file, line of the function, instruction, name). */
-#define SITES 8192u /* power of two */
+#define SITES 8192u
+#define SITES_NEARBY                                                                   \
+    4u /* where one may lie: two that fall on one place do not put each other out */
 static uint64_t sites[SITES];
 
 static uint64_t site_of(sp_frame *frame, PyObject *name)
@@ -168,6 +170,18 @@ static uint64_t site_of(sp_frame *frame, PyObject *name)
         hash ^= hash >> 32;
     }
     return hash | 1;
+}
+
+/* Where it lies, or where it is to. */
+static uint64_t *place_of(uint64_t site)
+{
+    uint64_t first = site >> 1;
+    for (uint64_t i = 0; i < SITES_NEARBY; i++) {
+        uint64_t *place = &sites[(first + i) % SITES];
+        if (*place == site || *place == 0)
+            return place;
+    }
+    return &sites[first % SITES];
 }
 
 static PyObject *text_in(PyObject *globals, const char *key)
@@ -377,7 +391,7 @@ static PyObject *import_shim(PyObject *self, PyObject *const *args, Py_ssize_t c
                 sp_code_origin(sp_frame_code(frame)) != SP_ORIGIN_MACHINERY &&
                 spread(args, count, names, given);
     uint64_t site = ours ? site_of(frame, given[0]) : 0;
-    uint64_t *seen = &sites[site % SITES];
+    uint64_t *seen = place_of(site);
     if (ours && *seen != site) {
         sp_frame *importer = sp_frame_importer(frame);
         bool own = importer == frame;

@@ -199,6 +199,84 @@ def test_what_the_interpreter_specialises_is_counted(traced, python, level):
     assert not run.of("lost")
 
 
+DEEP_AT_THE_END = """
+import sys
+sys.setrecursionlimit(100000)
+def sink(n): return n and [sink(n - 1)][0]
+sink(9000)
+"""
+COROUTINE_AT_THE_END = """
+import asyncio
+async def nothing(): pass
+asyncio.run(nothing())
+"""
+CLASSES = """
+import threading
+def inner(): return 1
+class Plain:
+    def __init__(self): inner()
+class Raises:
+    def __init__(self, n):
+        inner()
+        if n % 2: raise ValueError(n)
+class Nested:
+    def __init__(self, n):
+        if n: Nested(n - 1)
+        Plain()
+class Deep(Nested):
+    def __init__(self, n):
+        super().__init__(n)
+        try: Raises(1)
+        except ValueError: pass
+        inner()
+def begin(self): inner()
+begin(None)
+class Alias:
+    __init__ = begin
+def make(kind): return kind()
+def use():
+    try: Raises(1)
+    except ValueError: pass
+    inner()
+    Plain()
+    Alias()
+def once(i):
+    namespace = {}
+    exec("class One:\\n    def __init__(self): inner()\\n", {"inner": inner}, namespace)
+    make(namespace["One"])
+for i in range(200): use()
+for i in range(300): make(Plain)
+for i in range(200): once(i)
+for i in range(50): Deep(3)
+thread = threading.Thread(target=lambda: [use() for i in range(100)])
+thread.start(); thread.join()
+"""
+CLASSES_COUNTS = {
+    ("use", "Raises.__init__"): 300, ("use", "Plain.__init__"): 300, ("use", "inner"): 300,
+    ("use", "begin"): 300, ("begin", "inner"): 301, ("make", "Plain.__init__"): 300,
+    ("Raises.__init__", "inner"): 350, ("Plain.__init__", "inner"): 800,
+    ("make", "One.__init__"): 200, ("One.__init__", "inner"): 200,
+    ("<module>", "Deep.__init__"): 50, ("Deep.__init__", "Nested.__init__"): 50,
+    ("Nested.__init__", "Nested.__init__"): 150, ("Nested.__init__", "Plain.__init__"): 200,
+    ("Deep.__init__", "Raises.__init__"): 50, ("Deep.__init__", "inner"): 50,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", ["", DEEP_AT_THE_END, COROUTINE_AT_THE_END])
+def test_calls_of_classes_are_counted_with_their_caller(traced, ending):
+    """However the interpreter enters __init__, and whatever counts after the end."""
+    run = traced(CLASSES + (ending and ending + CLASSES), "folded")
+    assert run.code == 0
+    pairs: collections.Counter[tuple[str | None, str]] = collections.Counter()
+    for one in run.of("call"):
+        if not one.get("native"):
+            pairs[one.get("caller"), one["function"]] += one.get("count", 1)
+    times = 2 if ending else 1
+    expected = {pair: count * times for pair, count in CLASSES_COUNTS.items()}
+    assert {pair: pairs[pair] for pair in expected} == expected
+    assert not run.of("lost")
+
+
 def test_first_tells_each_function_once(traced):
     run = traced(COUNTED, "first")
     assert without_comprehensions(run.counts()) == dict.fromkeys(COUNTS, 1)
