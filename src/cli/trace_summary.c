@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "cli/screen.h"
+#include "cli/summary_items.h"
 #include "cli/trace_commands.h"
 #include "read/summary.h"
 #include "trace/lines.h"
@@ -14,7 +15,7 @@
 
 #define LINES_MAX    23u /* the prompt needs one */
 #define LINES_ENDED  6u
-#define COUNT_COLUMN 14u
+#define COUNT_COLUMN 12u
 #define LIST_COLUMN  23u
 
 /* What `start` and `end` say, parsed again from the lines that the summary kept. */
@@ -22,8 +23,7 @@ struct outline {
     struct sp_tape start;
     struct sp_tape end;
     bool ended;
-    struct sp_text folder; /* that it ran in */
-    struct sp_text python; /* the interpreter */
+    struct sp_items_place place;
 };
 
 static bool parse(struct sp_tape *tape, const struct sp_buffer *line)
@@ -54,14 +54,6 @@ static struct sp_text inner_text(const struct sp_tape *tape, const char *key,
     return text_at(tape, at != 0 ? at : i);
 }
 
-static struct sp_text last_component(struct sp_text path)
-{
-    const char *slash = path.size == 0 ? NULL : memrchr(path.data, '/', path.size);
-    if (slash == NULL || slash + 1 == path.data + path.size)
-        return path;
-    return (struct sp_text){slash + 1, (uint32_t)(path.data + path.size - slash - 1)};
-}
-
 static bool equals(struct sp_text text, const char *to)
 {
     return text.size == strlen(to) && memcmp(text.data, to, text.size) == 0;
@@ -69,13 +61,32 @@ static bool equals(struct sp_text text, const char *to)
 
 /* ---- the head ------------------------------------------------------------------------- */
 
+/* NAME of `python -m NAME`. */
+static struct sp_text module_of(const struct sp_tape *tape)
+{
+    const struct sp_text none = {"", 0};
+    const uint32_t argv = tape->count == 0 ? 0 : sp_tape_find(tape, 0, "argv");
+    if (argv == 0 || tape->nodes[argv].type != SP_JSON_ARRAY ||
+        !equals(text_of(tape, "program"), "module"))
+        return none;
+    const uint32_t end = tape->nodes[argv].next;
+    for (uint32_t i = argv + 1; i < end; i = tape->nodes[i].next)
+        if (equals(text_at(tape, i), "-m") && i + 1 < end)
+            return text_at(tape, i + 1);
+    return none;
+}
+
 static void put_program(struct sp_screen *s, const struct outline *o)
 {
     const struct sp_text script = text_of(&o->start, "script");
     const struct sp_text program = text_of(&o->start, "program");
     sp_screen_style(s, SP_STYLE_STRONG);
-    if (script.size > 0)
-        sp_screen_put(s, last_component(script));
+    const struct sp_text module = module_of(&o->start);
+    if (module.size > 0) {
+        sp_screen_format(s, "-m ");
+        sp_screen_put(s, module);
+    } else if (script.size > 0)
+        sp_screen_put(s, sp_items_last_part(script));
     else if (program.size > 0)
         sp_screen_put(s, program);
     else
@@ -139,83 +150,21 @@ static void put_circumstances(struct sp_screen *s, const struct outline *o)
 
 /* ---- what it did ---------------------------------------------------------------------- */
 
-static struct sp_text without_prefix(struct sp_text path, struct sp_text folder)
-{
-    if (folder.size == 0 || path.size <= folder.size + 1 ||
-        memcmp(path.data, folder.data, folder.size) != 0 ||
-        path.data[folder.size] != '/')
-        return path;
-    return (struct sp_text){path.data + folder.size + 1, path.size - folder.size - 1};
-}
-
-/* How much a file is the program's own concern: of the folder it ran in, of the interpreter and
- * its packages (there are hundreds, and they tell little), or any other. */
-enum concern { CONCERN_OWN, CONCERN_OTHER, CONCERN_LIBRARY, CONCERN_COUNT };
-
-static enum concern concern_of(struct sp_text path, const struct outline *o)
-{
-    static const char own[] = "/bin/python";
-    const struct sp_text python = o->python;
-    const char *bin = memmem(python.data, python.size, own, sizeof own - 1);
-    const size_t prefix = bin == NULL ? 0 : (size_t)(bin - python.data);
-    if (memmem(path.data, path.size, "/lib/python", 11) != NULL ||
-        memmem(path.data, path.size, "/site-packages/", 15) != NULL ||
-        (prefix > sizeof "/usr/local" && path.size > prefix &&
-         memcmp(path.data, python.data, prefix) == 0 && path.data[prefix] == '/'))
-        return CONCERN_LIBRARY;
-    return without_prefix(path, o->folder).data != path.data ? CONCERN_OWN
-                                                             : CONCERN_OTHER;
-}
-
-/* Room that "+N more" needs. */
-#define MORE_COLUMNS 14u
-
-/* The next item, unless it does not fit; the first is cut down to its last component. */
-static bool put_item(struct sp_screen *s, struct sp_text text, uint32_t shown,
-                     uint32_t count)
-{
-    const unsigned keep = shown + 1 == count ? 0 : MORE_COLUMNS;
-    const bool fits = sp_screen_columns(text) + 2 + keep <= sp_screen_left(s);
-    if (shown > 0 && !fits) {
-        sp_screen_format(s, ", +%s more", sp_screen_number(count - shown));
-        return false;
-    }
-    if (shown > 0)
-        sp_screen_format(s, ", ");
-    sp_screen_put(s, fits ? text : last_component(text));
-    return true;
-}
-
-/* As many items as fit, those of most concern first. */
-static void put_items(struct sp_screen *s, const struct sp_tally *t,
-                      const struct outline *o)
-{
-    uint32_t shown = 0;
-    for (int concern = CONCERN_OWN; concern < CONCERN_COUNT; concern++)
-        for (uint32_t i = 0; i < t->count; i++) {
-            const struct sp_text text = {t->items[i].text, t->items[i].size};
-            if ((int)concern_of(text, o) != concern)
-                continue;
-            if (!put_item(s, without_prefix(text, o->folder), shown++, t->count))
-                return;
-        }
-}
-
 static void put_row(struct sp_screen *s, const char *name, uint64_t count)
 {
     sp_screen_format(s, "  %s", name);
     sp_screen_column(s, COUNT_COLUMN);
-    sp_screen_format(s, "%7s", sp_screen_number(count));
+    sp_screen_format(s, "%9s", sp_screen_number(count));
     sp_screen_column(s, LIST_COLUMN);
 }
 
 static void put_tally(struct sp_screen *s, const char *name, const struct sp_tally *t,
-                      const struct outline *o)
+                      const struct outline *o, bool all_named)
 {
     if (t->total == 0)
         return;
     put_row(s, name, t->count);
-    put_items(s, t, o);
+    sp_items_put(s, t, &o->place, all_named);
     sp_screen_end(s);
 }
 
@@ -250,11 +199,12 @@ static void put_did(struct sp_screen *s, const struct sp_summary *m,
     sp_screen_style(s, SP_STYLE_STRONG);
     sp_screen_format(s, "Did");
     sp_screen_end(s);
-    put_tally(s, "imports", &m->imports, o);
-    put_tally(s, "read", &m->read, o);
-    put_tally(s, "changed", &m->changed, o);
-    put_tally(s, "network", &m->hosts, o);
-    put_tally(s, "programs", &m->programs, o);
+    put_tally(s, "imports", &m->imports, o, true);
+    put_tally(s, "read", &m->read, o, false);
+    put_tally(s, "changed", &m->changed, o, true);
+    put_tally(s, "failed", &m->failed, o, false);
+    put_tally(s, "network", &m->hosts, o, true);
+    put_tally(s, "programs", &m->programs, o, true);
     put_counted(s, "processes", m->processes, "started beside the first");
     put_calls(s, m);
     put_counted(s, "output", m->output_bytes, "bytes printed");
@@ -281,7 +231,7 @@ static void put_violation(struct sp_screen *s, const struct sp_read_violation *v
         sp_screen_format(s, " (observed, not denied)");
     if (v->at.size > 0) {
         sp_screen_format(s, " at ");
-        sp_screen_put(s, without_prefix(v->at, folder));
+        sp_screen_tail(s, sp_items_shortened(v->at, folder));
     }
     if (v->rule.size > 0) {
         sp_screen_format(s, ": ");
@@ -327,7 +277,7 @@ static void put_denied(struct sp_screen *s, const struct sp_summary *m,
     const bool hints = 2 * v->count <= room;
     const uint32_t shown = hints || v->count <= room ? v->count : room - 1;
     for (uint32_t i = 0; i < shown; i++) {
-        put_violation(s, &v->items[i], o->folder);
+        put_violation(s, &v->items[i], o->place.folder);
         if (hints)
             put_hint(s, &v->items[i]);
     }
@@ -349,7 +299,7 @@ static void put_trouble(struct sp_screen *s, const char *name, const struct sp_t
         return;
     sp_screen_style(s, SP_STYLE_BAD);
     sp_screen_format(s, "  %s: %s, ", name, sp_screen_number(t->total));
-    put_items(s, t, o);
+    sp_items_put(s, t, &o->place, true);
     sp_screen_end(s);
 }
 
@@ -415,8 +365,8 @@ void sp_show_summary(struct sp_screen *s, const char *path,
     struct outline o;
     parse(&o.start, &summary->start);
     o.ended = parse(&o.end, &summary->end);
-    o.folder = text_of(&o.start, "cwd");
-    o.python = inner_text(&o.start, "interpreter", "path");
+    o.place.folder = text_of(&o.start, "cwd");
+    o.place.python = inner_text(&o.start, "interpreter", "path");
     put_head(s, summary, &o);
     put_circumstances(s, &o);
     put_did(s, summary, &o);

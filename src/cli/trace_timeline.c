@@ -1,6 +1,7 @@
 /* show --timeline: events in order, one line each. What happens again and again is one line, and
  * so is what the interpreter and its packages read and import in a row; a pause is a line, too.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -117,10 +118,17 @@ static bool is_left_out(const struct state *state, const struct sp_read_event *e
             e->kind == SP_KIND_FUNCTION || e->kind == SP_KIND_CHECKPOINT);
 }
 
+/* Whether it worked, or nothing was there: libraries are looked for in many places. */
+static bool is_search(const struct sp_tape *tape)
+{
+    const int64_t number = sp_tape_int(tape, "errno", 0);
+    return number == 0 || number == ENOENT;
+}
+
 /* What a program does not do itself when it imports something. */
 static bool is_library(const struct sp_read_event *e)
 {
-    if (e->tape == NULL || sp_tape_find(e->tape, 0, "errno") != 0)
+    if (e->tape == NULL || !is_search(e->tape))
         return false;
     if (e->kind ==
         SP_KIND_LOADED) /* of hundreds of modules the program asked for a few */

@@ -38,10 +38,23 @@ void sp_view_put_path(struct sp_view_out *out, struct sp_text path, bool dot)
     sp_screen_tail(&out->screen, shown);
 }
 
+static bool has(struct sp_text path, const char *part)
+{
+    return memmem(path.data, path.size, part, strlen(part)) != NULL;
+}
+
+static bool ends(struct sp_text path, const char *end)
+{
+    const size_t size = strlen(end);
+    return path.size >= size && memcmp(path.data + path.size - size, end, size) == 0;
+}
+
 bool sp_view_is_library(struct sp_text path)
 {
-    return memmem(path.data, path.size, "/lib/python", 11) != NULL ||
-           memmem(path.data, path.size, "/site-packages/", 15) != NULL;
+    return has(path, "/lib/python") || has(path, "/site-packages/") ||
+           has(path, "/dist-packages/") || has(path, ".so.") || ends(path, ".so") ||
+           ends(path, "/pyvenv.cfg") || ends(path, "._pth") ||
+           ends(path, "/pybuilddir.txt");
 }
 
 const char *sp_view_time(uint64_t ns)

@@ -17,8 +17,8 @@ void sp_summary_init(struct sp_summary *s)
 void sp_summary_release(struct sp_summary *s)
 {
     struct sp_tally *const tallies[] = {
-        &s->functions,  &s->imports, &s->read,    &s->changed, &s->hosts, &s->programs,
-        &s->exceptions, &s->limits,  &s->tampers, &s->losses,  NULL};
+        &s->functions, &s->imports,    &s->read,   &s->changed, &s->failed, &s->hosts,
+        &s->programs,  &s->exceptions, &s->limits, &s->tampers, &s->losses, NULL};
     for (struct sp_tally *const *tally = tallies; *tally != NULL; tally++)
         sp_tally_release(*tally);
     sp_read_violations_release(&s->violations);
@@ -142,6 +142,17 @@ static void add_loss(struct sp_summary *s, const struct sp_tape *tape)
         add_text(&s->losses, sp_tape_text(tape, "reason"), (uint64_t)count);
 }
 
+/* What failed changed nothing, and was not read either. */
+static void add_file(struct sp_summary *s, const struct sp_read_event *e)
+{
+    const struct sp_tape *tape = e->tape;
+    const bool failed =
+        sp_tape_int(tape, "errno", 0) > 0 || sp_tape_true(tape, "expected");
+    const bool change = e->kind == SP_KIND_FILE || sp_open_changes(tape);
+    struct sp_tally *to = failed ? &s->failed : change ? &s->changed : &s->read;
+    add_text(to, first_text(tape, "to", "path"), 1);
+}
+
 static void add_line(struct sp_summary *s, const struct sp_read_event *e)
 {
     const struct sp_tape *tape = e->tape;
@@ -156,11 +167,8 @@ static void add_line(struct sp_summary *s, const struct sp_read_event *e)
         add_import(s, tape);
         break;
     case SP_KIND_OPEN:
-        add_text(sp_open_changes(tape) ? &s->changed : &s->read,
-                 sp_tape_text(tape, "path"), 1);
-        break;
     case SP_KIND_FILE:
-        add_text(&s->changed, first_text(tape, "to", "path"), 1);
+        add_file(s, e);
         break;
     case SP_KIND_CONNECT:
     case SP_KIND_RESOLVE:

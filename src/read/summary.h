@@ -27,6 +27,7 @@ struct sp_summary {
     struct sp_tally imports;   /* by reviewed code: modules */
     struct sp_tally read;      /* paths only read ... */
     struct sp_tally changed;   /* ... written, created, removed, renamed */
+    struct sp_tally failed;    /* ... where nothing was, or that would not open */
     struct sp_tally hosts;     /* reached or looked up: names, addresses with port */
     struct sp_tally programs;  /* started by exec: paths */
     struct sp_tally functions; /* called, by name; runs do not add to it */

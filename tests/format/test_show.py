@@ -6,6 +6,7 @@ import json
 import os
 
 import pytest
+from traces import Lines
 
 
 def test_summary_answers_the_four_questions(golden, reader):
@@ -30,6 +31,77 @@ def test_summary_of_a_cut_run_says_so(golden, reader):
 def test_summary_of_an_altered_trace_says_so(golden, reader):
     done = reader("show", golden("edited_end"))
     assert "THE TRACE WAS ALTERED: line 13" in done.stdout
+
+
+def test_summary_parts_the_programs_files_from_libraries(reader, tmp_path):
+    """Hundreds of library files do not hide the few that the program came for."""
+    trace = Lines(interpreter={"path": "/opt/own/bin/python3", "version": "3.13.0"})
+    own = ["/work/data.csv", "/etc/hosts"]
+    libraries = [f"/opt/own/lib/python3.13/m{n}.py" for n in range(1200)]
+    libraries += ["/usr/lib/libz.so.1", "/opt/own/pyvenv.cfg"]
+    for path in [*libraries[:700], *own, *libraries[700:]]:
+        trace.add("open", path=path, op="read")
+    trace.add("open", path="/opt/own/lib/python3.13/x.py", op="write")
+    trace.add("open", path="/usr/tmp/a", op="read-write", flags="O_CREAT", errno=2)
+    trace.add("file", path="/work/b", op="remove", errno=2)
+    trace.add("open", path="/work/__pycache__/c", op="write", expected=True)
+    rows = reader("show", trace.end(9).write(tmp_path / "a.sptrace")).stdout
+    assert rows.splitlines()[3:6] == [
+        "  read          1,204  data.csv, /etc/hosts, 1,202 of libraries",
+        "  changed           1  /opt/own/lib/python3.13/x.py",
+        "  failed            3  b, __pycache__/c, /usr/tmp/a",
+    ]
+
+
+def test_summary_names_few_libraries_and_only_libraries(reader, tmp_path):
+    few = Lines()
+    for path in ("/lib/python3.9/a.py", "/work/b", "/lib/python3.9/c.py"):
+        few.add("open", path=path, op="read")
+    many = Lines()
+    for n in range(5000):
+        many.add("open", path=f"/lib/python3.9/{n:0100d}.py", op="read")
+    for trace, row in (
+        (few, "  read              3  b, /lib/python3.9/a.py, /lib/python3.9/c.py"),
+        (many, "  read          5,000  5,000 of libraries"),
+    ):
+        done = reader("show", trace.end(9).write(tmp_path / "a.sptrace"))
+        assert done.stdout.splitlines()[3] == row
+
+
+def test_summary_is_named_as_the_program_was_asked_for(reader, tmp_path):
+    for argv, named in (
+        (["/bin/python3", "-I", "-m", "pytest", "-q"], "-m pytest"),
+        (["/bin/python3", "-m"], "/work/job.py"),
+        (["/bin/python3", 7], "/work/job.py"),
+    ):
+        trace = Lines()
+        line = json.loads(trace.parts[0])
+        line.update(program="module", argv=argv)
+        trace.parts = [json.dumps(line, separators=(",", ":")).encode() + b"\n"]
+        done = reader("show", trace.end(9).write(tmp_path / "a.sptrace"))
+        assert done.stdout.startswith(f"{named.rpartition('/')[2]}: ok, exit code 0")
+
+
+def test_summary_columns_hold_large_numbers(reader, tmp_path):
+    trace = Lines()
+    for count in (7, 1_234_567):
+        trace.add("call", function="f", count=count, total=1, self=1)
+    trace.add("output", stream="stdout", text="x", size=5)
+    done = reader("show", trace.end(9).write(tmp_path / "a.sptrace"))
+    assert done.stdout.splitlines()[3:5] == [
+        "  calls     1,234,574  of 1 functions",
+        "  output            5  bytes printed",
+    ]
+
+
+def test_a_denial_shows_the_line_of_a_long_path(reader, tmp_path):
+    place = f"/{'deep/' * 30}job.py:14"
+    trace = Lines()
+    trace.add("violation", category="fs", operation="read", target="/x", path="/x",
+              action="deny", rule="fs.deny_read", at=place)  # fmt: skip
+    done = reader("show", trace.end(9).write(tmp_path / "a.sptrace"))
+    (row,) = (one for one in done.stdout.splitlines() if one.startswith("  read /x at"))
+    assert row.endswith("deep/job.py:14") and len(row) <= 80
 
 
 def many_events(golden, path):
