@@ -113,7 +113,7 @@ static void move_out(void)
     struct sp_ring *ring = sp_lane.ring;
     for (uint32_t i = 0; i < ring->folds_used; i++) {
         const struct sp_ring_fold *fold = &sp_folds[i];
-        if ((fold->count || fold->resumes) &&
+        if ((fold->count || fold->resumes || fold->total) &&
             !sp_lane_message(SP_MSG_FOLD, fold, sizeof *fold))
             ring->fold_lost += fold->count;
     }
@@ -205,12 +205,13 @@ void sp_fold_count(struct sp_function *function, struct sp_call *call, bool resu
         sp_fold_lost(!resumed);
         return;
     }
+    call->fold = at;
     if (!resumed && !(call->id & SP_QUIET) && told[at] < TOLD_CALLS) {
         told[at]++;
+        call->id |= SP_FOLD_TOLD; /* its time is added up with that of the others */
         sp_fold_tell(function->id, (uint32_t)call->key, depth_of(call), 0);
         return;
     }
-    call->fold = at;
     if (resumed)
         sp_folds[at].resumes++;
     else
@@ -229,7 +230,8 @@ void sp_fold_forget(uint32_t height)
     const struct sp_call *call = &sp_stack->calls[height];
     struct sp_ring_fold *fold =
         call->fold != SP_FOLD_NONE ? &sp_folds[call->fold] : NULL;
-    if (fold && sp_fold_key(fold->caller, fold->callee) == call->key && fold->count > 0)
+    if (fold && !(call->id & SP_FOLD_TOLD) &&
+        sp_fold_key(fold->caller, fold->callee) == call->key && fold->count > 0)
         fold->count--;
 }
 

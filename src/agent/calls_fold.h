@@ -17,11 +17,13 @@
 #include "agent/lane.h"
 
 #define SP_FOLD_ID   0xffffu
-#define SP_FOLD_NONE UINT32_MAX /* a call told by itself, or one that found no place */
+#define SP_FOLD_NONE UINT32_MAX /* a call that found no place */
+#define SP_FOLD_TOLD                                                                   \
+    0x40000000u /* of an id on the stack: the call was told by itself */
 
 struct sp_call {
     uint64_t key; /* caller in the low half, callee in the high one, as in the table */
-    uint32_t id;  /* and SP_QUIET */
+    uint32_t id;  /* and SP_QUIET, SP_FOLD_TOLD */
     uint32_t fold;
     uint64_t start; /* ticks */
     uint64_t inner; /* ticks spent in calls from here */
@@ -146,7 +148,10 @@ static inline uint32_t sp_fold_height(void)
 static inline bool sp_fold_rare(void)
 {
     const struct sp_stack *stack = sp_stack;
-    return stack && stack->depth && stack->calls[stack->depth - 1].fold == SP_FOLD_NONE;
+    if (!stack || !stack->depth)
+        return false;
+    const struct sp_call *call = &stack->calls[stack->depth - 1];
+    return call->fold == SP_FOLD_NONE || (call->id & SP_FOLD_TOLD);
 }
 /* Whether the innermost call is part of a library's import. */
 static inline bool sp_fold_quiet(void)

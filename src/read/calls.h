@@ -42,7 +42,7 @@ struct sp_call_node {
     uint64_t count;
     uint64_t resumes;
     uint64_t
-        total_ns; /* graph: of the calls that were folded; those told singly have none */
+        total_ns; /* graph: of all that returned; in a recursion inner calls count again */
     uint64_t self_ns;
 };
 

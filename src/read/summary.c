@@ -217,7 +217,7 @@ void sp_summary_add(struct sp_summary *s, const struct sp_read_event *event)
         add_line(s, event);
         if (event->kind == SP_KIND_CALL) {
             const int64_t folded = sp_tape_int(event->tape, "count", 1);
-            count = folded > 0 ? (uint64_t)folded : 1;
+            count = folded > 0 ? (uint64_t)folded : 0;
             add_text(&s->functions, sp_tape_text(event->tape, "function"), count);
         }
     }

@@ -146,7 +146,7 @@ struct sp_ring_function {
 
 /* Counts of one caller-callee pair; the first `folds_used` places hold one each. `count` is of the calls that were
  * not written as events of their own, `resumes` of generators that went on; `total` and `self`
- * are the ticks of both, without calls and resumes that have not returned. */
+ * are the ticks of all of these, without calls and resumes that have not returned. */
 struct sp_ring_fold {
     uint32_t caller; /* function id; 0: no caller known */
     uint32_t callee;

@@ -175,13 +175,14 @@ static void message_event(struct sp_lane *lane, struct sp_trace_writer *w,
     sp_trace_end(w);
 }
 
-/* `fold` is a copy. Pairs whose every call stands in the trace by itself have nothing to add. */
+/* `fold` is a copy. Calls that stand in the trace by themselves have their time here: a count of 0
+ * is that of a pair that has no others. */
 static void fold_write(struct sp_lane *lane, struct sp_trace_writer *w,
                        const struct sp_ring_fold *fold)
 {
     static struct sp_name callee;
     static struct sp_name caller;
-    if (fold->count == 0 && fold->resumes == 0)
+    if (fold->count == 0 && fold->resumes == 0 && fold->total == 0)
         return;
     if (fold->callee == 0 || !sp_name_read(lane, fold->callee, &callee) ||
         (fold->caller != 0 && !sp_name_read(lane, fold->caller, &caller))) {

@@ -302,6 +302,41 @@ def test_pair_is_told_three_times_then_counted(traced):
     assert 0 < told[-1]["self"] <= told[-1]["total"]
 
 
+def test_times_are_of_the_calls_that_are_told_singly_too(traced):
+    """However rare a call is, a folded trace says how long it took."""
+    code = """
+import time
+def inner(): time.sleep(0.02)
+def once(): inner()
+def thrice(): time.sleep(0.01)
+def main():
+    once()
+    for _ in range(3): thrice()
+main()
+"""
+    run = traced(code, "folded")
+    times = {}
+    for one in run.of("call"):
+        if "count" in one and one["file"] == run.script:
+            assert one["function"] not in times
+            times[one["function"]] = one
+    ms = 1_000_000
+    assert [one["count"] for one in times.values()] == [0] * 5
+    assert times["inner"]["total"] >= 20 * ms
+    assert times["once"]["total"] >= 20 * ms > 10 * ms > times["once"]["self"]
+    assert times["thrice"]["total"] >= 30 * ms
+    assert times["main"]["total"] >= 50 * ms
+    assert times["<module>"]["total"] >= times["main"]["total"]
+    own = sum(one["self"] for one in times.values())
+    assert abs(own - times["<module>"]["total"]) < 5 * ms  # what time.sleep took, too
+
+
+def test_what_does_not_return_has_no_time(traced):
+    run = traced("import os\ndef f(): os._exit(0)\nf()\n", "folded")
+    (told,) = [one for one in run.of("call") if one["function"] == "f"]
+    assert "count" not in told
+
+
 def test_generator_counts_once_and_its_resumes_apart(traced):
     run = traced(
         "def g():\n    for i in range(5): yield i\nprint(sum(g()))\n", "folded"
