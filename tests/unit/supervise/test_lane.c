@@ -174,13 +174,15 @@ static void test_lane_folds_are_written_at_the_end(void **state)
     folds[0] = (struct sp_ring_fold){caller, callee, 41, 0, 1000, 500};
     folds[1] = (struct sp_ring_fold){0, caller, 0, 0, 1000, 500}; /* told by itself */
     folds[2] = (struct sp_ring_fold){caller, 60000, 1, 0, 0, 0};  /* no such function */
+    folds[3] = (struct sp_ring_fold){callee, caller, 0, 0, 0, 0}; /* has not returned */
     p.ring->folds_used = UINT32_MAX;
     p.ring->fold_lost = 5;
     sp_lane_finish(p.lane, p.store.w);
     char *text = finish(&p);
     assert_non_null(strstr(text, "\"function\":\"callee\",\"caller\":\"caller\""));
     assert_non_null(strstr(text, "\"count\":41"));
-    assert_int_equal(occurrences(text, "\"kind\":\"call\""), 1);
+    assert_non_null(strstr(text, "\"count\":0,\"total\":"));
+    assert_int_equal(occurrences(text, "\"kind\":\"call\""), 2);
     assert_int_equal(occurrences(text, "\"kind\":\"tamper\""), 1);
     assert_int_equal(occurrences(text, "\"kind\":\"lost\""), 1);
     free(text);
