@@ -33,7 +33,7 @@ format:
 
 bench:
 	@$(SETUP) bench
-	@missed=0; for each in "startup.py --compare" "network.py --compare" "files.py --compare" large.py "calls.py --compare"; do \
+	@missed=0; for each in "startup.py --compare" "network.py --compare" "files.py --compare" large.py traces.py "calls.py --compare"; do \
 		$(VENV) bench/$$each || missed=1; done; exit $$missed
 
 sanitize:

@@ -51,51 +51,54 @@ static bool begins_word(const char *text, size_t at, size_t from)
     return at >= from + 6 && text[at - 6] == '\\' && text[at - 5] == 'u';
 }
 
-/* The first two bytes of each shape: a bit for each pair, set for its first byte in one table and for its
- * second in the other, so that nearly all text is done with by two looks.
+/* The first two bytes of each shape, and of a list of arguments: a bit for each pair, in the low half for its
+ * first byte and in the high half for its second, so that nearly all text is done with by one look a byte.
  *
- *     AK AS AI Au Be be do ey gh gi gl hf np py rk sk xo xa :/ -- sa
+ *     AK AS AI Au Be be do ey gh gi gl hf np py rk sk xo xa :/ -- sa "a
  */
-#define PAIR(n) (1u << (n))
-static const uint32_t pair_first[256] = {
-    ['A'] = PAIR(0) | PAIR(1) | PAIR(2) | PAIR(3),
-    ['B'] = PAIR(4),
-    ['b'] = PAIR(5),
-    ['d'] = PAIR(6),
-    ['e'] = PAIR(7),
-    ['g'] = PAIR(8) | PAIR(9) | PAIR(10),
-    ['h'] = PAIR(11),
-    ['n'] = PAIR(12),
-    ['p'] = PAIR(13),
-    ['r'] = PAIR(14),
-    ['s'] = PAIR(15) | PAIR(20),
-    ['x'] = PAIR(16) | PAIR(17),
-    [':'] = PAIR(18),
-    ['-'] = PAIR(19),
-};
-static const uint32_t pair_second[256] = {
-    ['K'] = PAIR(0),
-    ['S'] = PAIR(1),
-    ['I'] = PAIR(2),
-    ['u'] = PAIR(3),
-    ['e'] = PAIR(4) | PAIR(5),
-    ['o'] = PAIR(6) | PAIR(16),
-    ['y'] = PAIR(7) | PAIR(13),
-    ['h'] = PAIR(8),
-    ['i'] = PAIR(9),
-    ['l'] = PAIR(10),
-    ['f'] = PAIR(11),
-    ['p'] = PAIR(12),
-    ['k'] = PAIR(14) | PAIR(15),
-    ['a'] = PAIR(17) | PAIR(20),
-    ['/'] = PAIR(18),
-    ['-'] = PAIR(19),
+#define FIRST(n)  (UINT64_C(1) << (n))
+#define SECOND(n) (UINT64_C(1) << (32 + (n)))
+static const uint64_t pairs[256] = {
+    ['"'] = FIRST(21),
+    ['-'] = FIRST(19) | SECOND(19),
+    ['/'] = SECOND(18),
+    [':'] = FIRST(18),
+    ['A'] = FIRST(0) | FIRST(1) | FIRST(2) | FIRST(3),
+    ['B'] = FIRST(4),
+    ['I'] = SECOND(2),
+    ['K'] = SECOND(0),
+    ['S'] = SECOND(1),
+    ['a'] = SECOND(17) | SECOND(20) | SECOND(21),
+    ['b'] = FIRST(5),
+    ['d'] = FIRST(6),
+    ['e'] = FIRST(7) | SECOND(4) | SECOND(5),
+    ['f'] = SECOND(11),
+    ['g'] = FIRST(8) | FIRST(9) | FIRST(10),
+    ['h'] = FIRST(11) | SECOND(8),
+    ['i'] = SECOND(9),
+    ['k'] = SECOND(14) | SECOND(15),
+    ['l'] = SECOND(10),
+    ['n'] = FIRST(12),
+    ['o'] = SECOND(6) | SECOND(16),
+    ['p'] = FIRST(13) | SECOND(12),
+    ['r'] = FIRST(14),
+    ['s'] = FIRST(15) | FIRST(20),
+    ['u'] = SECOND(3),
+    ['x'] = FIRST(16) | FIRST(17),
+    ['y'] = SECOND(7) | SECOND(13),
 };
 
-static bool may_begin(const char *text)
+/* The first place from `at` on, before `end`, where one of them may begin; `end`: there is none. */
+static size_t next_beginning(const char *text, size_t at, size_t end)
 {
-    return (pair_first[(unsigned char)text[0]] & pair_second[(unsigned char)text[1]]) !=
-           0;
+    uint64_t before = 0;
+    for (; at < end; at++) {
+        uint64_t here = pairs[(unsigned char)text[at]];
+        if ((before & here >> 32) != 0)
+            return at - 1;
+        before = here;
+    }
+    return end;
 }
 
 /* ---- by the name before it, in arguments ---------------------------------------------------------- */
@@ -165,6 +168,12 @@ static bool is_option(const char *text, size_t size, size_t from, size_t at,
 
 /* ---- both --------------------------------------------------------------------------------------- */
 
+static bool begins_list(const char *text, size_t size, size_t at)
+{
+    return size - at >= sizeof arguments_key - 1 &&
+           memcmp(text + at, arguments_key, sizeof arguments_key - 1) == 0;
+}
+
 /* The last byte of the list of arguments that begins at `at`. */
 static size_t list_end(const char *text, size_t size, size_t at)
 {
@@ -194,26 +203,36 @@ static bool find_shaped(struct redaction *r, size_t at, struct sp_secret *ret_se
            sp_secret_at(&r->scan, r->text, r->size, at, ret_secret);
 }
 
+/* The list of arguments from `at` on; gives where to go on. */
+static size_t redact_list(struct redaction *r, size_t at)
+{
+    struct sp_secret secret;
+    size_t end = list_end(r->text, r->size, at);
+    while (at < end) {
+        if (find_named(r, at, &secret) || find_shaped(r, at, &secret)) {
+            mask(r, secret.start, secret.end);
+            at = secret.end;
+        } else {
+            at++;
+        }
+    }
+    return at;
+}
+
 unsigned sp_redact(char *json, size_t *size)
 {
     struct redaction r = {.text = json, .size = *size};
-    size_t list = 0; /* end of the list of arguments that we are in */
-    const char *lists = memmem(json, *size, arguments_key, sizeof arguments_key - 1);
-    for (size_t at = 0; at < r.size; at++) {
-        struct sp_secret secret;
-        if (lists != NULL && json + at == lists) {
-            at += sizeof arguments_key - 1;
-            list = list_end(json, r.size, at);
-            lists = memmem(json + list, r.size - list, arguments_key,
-                           sizeof arguments_key - 1);
+    struct sp_secret secret;
+    size_t at = 0;
+    while ((at = next_beginning(json, at, r.size)) < r.size) {
+        if (begins_list(json, r.size, at)) {
+            at = redact_list(&r, at + sizeof arguments_key - 1);
+        } else if (find_shaped(&r, at, &secret)) {
+            mask(&r, secret.start, secret.end);
+            at = secret.end;
+        } else {
+            at++;
         }
-        if (at + 1 >= r.size)
-            break;
-        if (!(at < list && find_named(&r, at, &secret)) &&
-            !(may_begin(json + at) && find_shaped(&r, at, &secret)))
-            continue;
-        mask(&r, secret.start, secret.end);
-        at = secret.end - 1;
     }
     keep_until(&r, r.size);
     *size = r.kept;
