@@ -14,7 +14,7 @@ import pytest
 
 pytestmark = pytest.mark.requires("program", "landlock", "listener")
 
-SLEEPS = "import time\nprint('begun', flush=True)\ntime.sleep({})\nprint('done')"
+SLEEPS = "import time\nprint('begun\\n', end='', flush=True)\ntime.sleep({})\nprint('done')"
 
 
 @pytest.fixture
