@@ -32,9 +32,7 @@ format:
 	@$(PYTHON) scripts/run_checks.py --write
 
 bench:
-	@$(SETUP) bench
-	@missed=0; for each in "startup.py --compare" "network.py --compare" "files.py --compare" large.py traces.py "calls.py --compare"; do \
-		$(VENV) bench/$$each || missed=1; done; exit $$missed
+	@$(PYTHON) scripts/run_bench.py
 
 sanitize:
 	@$(PYTHON) scripts/run_tests.py --sanitize

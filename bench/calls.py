@@ -1,8 +1,8 @@
 """What call tracing costs: twelve of pyperformance's programs, whole runs with the
 trace written, against the same programs untraced.
 
-    calls.py [--rounds N] [--python PATH] [--levels folded,all] [--only NAME,...]
-             [--compare]
+    calls.py [--rounds N] [--python PATH] [--levels off,first,folded,all]
+             [--only NAME,...] [--compare]
 
 pyperformance must be installed for the interpreter of the bench (its programs are used,
 not its runner). With --compare, cProfile, and VizTracer where the traced interpreter
@@ -26,7 +26,8 @@ from budgets import Budgets
 from timing import Command, Series, time_in_turn
 
 PLAIN = "untraced"
-LEVELS = ("first", "folded", "all")
+LEVELS = ("off", "first", "folded", "all")
+IDS = "deepcopy"  # asks id() for each object: an audit event each
 
 # Program, its arguments, and loops that make it run for about 0.3 s untraced. From
 # nearly no calls (nbody) to nearly nothing else (deltablue, generators), as in the
@@ -136,11 +137,20 @@ def version_of(python: str) -> tuple[int, int]:
     return int(words[0]), int(words[1])
 
 
-def check_budgets(setting: Setting, means: dict[str, tuple[float, float]]) -> int:
+def check_budgets(
+    setting: Setting,
+    means: dict[str, tuple[float, float]],
+    ids: dict[str, tuple[float, float]] | None,
+) -> int:
+    """`ids`: the row of the program that asks for many; None: it was not among them."""
     budgets = Budgets("calls")
     versions = "3.12 on" if version_of(setting.python) >= (3, 12) else "to 3.11"
     for level in setting.levels:
-        budgets.check(f"{level}, {versions}", means[level][0])
+        budgets.check(
+            "off" if level == "off" else f"{level}, {versions}", means[level][0]
+        )
+    if ids is not None and "off" in ids:
+        budgets.check("off, many id()", ids["off"][0])
     slowest = max(means[level][0] for level in setting.levels)
     for other in ("cProfile", "viztracer"):
         if other in means:
@@ -152,12 +162,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--levels", default="folded,all")
+    parser.add_argument("--levels", default=",".join(LEVELS))
     parser.add_argument("--only", default=",".join(PROGRAMS), help="programs")
     parser.add_argument("--compare", action="store_true", help="other tracers too")
     options = parser.parse_args()
     own = str(Path(sys.executable).parent / "sandpit")
-    rows = []
+    rows_by_name: dict[str, dict[str, tuple[float, float]]] = {}
     with tempfile.TemporaryDirectory(prefix="sandpit-bench-") as name:
         setting = Setting(
             os.path.abspath(options.python),
@@ -169,15 +179,15 @@ def main() -> int:
         )
         for one in options.only.split(","):
             series = time_in_turn(commands(setting, one), options.rounds, warm_up=1)
-            rows.append(ratios(series))
-            if len(rows) == 1:
-                heads = "".join(f"{name:>15}" for name in rows[0])
+            row = rows_by_name[one] = ratios(series)
+            if len(rows_by_name) == 1:
+                heads = "".join(f"{name:>15}" for name in row)
                 print(f"{'':18}{'ms':>9}{heads}    (wall, CPU of both sides)")
-            print_row(one, f"{series[0].wall_median * 1e3:.0f}", rows[-1])
-    means = geometric_mean(rows)
+            print_row(one, f"{series[0].wall_median * 1e3:.0f}", row)
+    means = geometric_mean(list(rows_by_name.values()))
     print_row("geometric mean", "", means)
     print()
-    return check_budgets(setting, means)
+    return check_budgets(setting, means, rows_by_name.get(IDS))
 
 
 if __name__ == "__main__":
