@@ -28,7 +28,9 @@ static uint64_t milliseconds(const struct sp_ocsf *s, const struct sp_read_event
     return s->time_ns / 1000000 + e->t_ns / 1000000;
 }
 
-static void put_metadata(struct sp_ocsf *s, const struct sp_read_event *e)
+/* Classes of the network have an actor and a device only by the profile of hosts. */
+static void put_metadata(struct sp_ocsf *s, const struct sp_read_event *e,
+                         const struct sp_ocsf_act *act)
 {
     struct sp_buffer *b = &s->c->out;
     sp_buffer_text(b, ",\"metadata\":{\"version\":\"" OCSF_VERSION
@@ -38,6 +40,8 @@ static void put_metadata(struct sp_ocsf *s, const struct sp_read_event *e)
     sp_json_uint(b, e->seq);
     sp_ocsf_put_text(b, "event_code", e->kind_name);
     sp_ocsf_put_ours(b, "log_name", s->c->name);
+    if (act->class_uid == SP_OCSF_NETWORK || act->class_uid == SP_OCSF_DNS)
+        sp_buffer_text(b, ",\"profiles\":[\"host\"]");
     sp_buffer_text(b, "}");
 }
 
@@ -127,7 +131,7 @@ void sp_ocsf_put_head(struct sp_ocsf *s, const struct sp_read_event *e,
                          (struct sp_text){s->c->text.data, (uint32_t)s->c->text.size});
         sp_buffer_clear(&s->c->text);
     }
-    put_metadata(s, e);
+    put_metadata(s, e, act);
 }
 
 void sp_ocsf_put_status(struct sp_ocsf *s, const struct sp_read_event *e)

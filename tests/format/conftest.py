@@ -12,6 +12,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from exports import EVERYTHING
+
 GOLDEN = Path(__file__).parent / "golden"
 
 Completed = subprocess.CompletedProcess[str]
@@ -44,5 +46,42 @@ def reader(tmp_path: Path) -> Callable[..., Completed]:
         if "input" in settings:
             del settings["stdin"]
         return subprocess.run([str(program), *map(str, arguments)], **settings)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def program() -> Path:
+    """The `sandpit` that belongs to the interpreter of the tests."""
+    return Path(sys.executable).parent / "sandpit"
+
+
+@pytest.fixture(scope="session")
+def real(program, tmp_path_factory) -> dict[str, Path]:
+    """Traces of one program by the level of calls."""
+    folder = tmp_path_factory.mktemp("real")
+    (folder / "everything.py").write_text(EVERYTHING)
+    traces = {}
+    for level in ("all", "folded", "off"):
+        traces[level] = folder / f"{level}.sptrace"
+        command = [program, "run", "-q", "--policy", "default", "--calls", level]
+        subprocess.run(
+            [*command, "-o", traces[level], "everything.py"],
+            cwd=folder,
+            check=True,
+            timeout=60,
+            stdin=subprocess.DEVNULL,
+        )
+    return traces
+
+
+@pytest.fixture
+def export(reader):
+    """Exports a trace; gives the text."""
+
+    def run(format: str, trace: Path) -> str:
+        done = reader("export", "--format", format, trace)
+        assert (done.returncode, done.stderr) == (0, "")
+        return done.stdout
 
     return run

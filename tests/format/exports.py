@@ -76,6 +76,56 @@ class Made:
         return path
 
 
+# A program that does something of every kind.
+EVERYTHING = """\
+import asyncio, os, socket, subprocess, sys, threading
+
+def numbers(n):
+    for i in range(n):
+        yield i * i
+
+def work(n):
+    return sum(numbers(n))
+
+def fails():
+    raise ValueError("no")
+
+async def waits():
+    await asyncio.sleep(0.001)
+    return work(3)
+
+def attempt(act, *arguments):
+    try:
+        act(*arguments)
+    except (OSError, ValueError):
+        pass
+
+def main():
+    threads = [threading.Thread(target=work, args=(10,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    asyncio.run(waits())
+    attempt(fails)
+    attempt(socket.create_connection, ("192.0.2.1", 80))
+    attempt(socket.gethostbyname, "example.com")
+    attempt(open, b"/no/such/\\xff\\x1b[31m")
+    with open("written.txt", "w") as file:
+        file.write("x")
+    os.rename("written.txt", "moved.txt")
+    os.chmod("moved.txt", 0o600)
+    os.remove("moved.txt")
+    subprocess.run([sys.executable, "-c", "def f(): return 1\\nf()"])
+    if os.fork() == 0:
+        work(2)
+        os._exit(3)
+    os.wait()
+
+main()
+"""
+
+
 # A stream of calls as balanced brackets: (thread, opened or closed, name, time in ns).
 Step = tuple[Any, bool, str, int]
 Span = tuple[Any, str, int, int, int]

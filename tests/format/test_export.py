@@ -23,92 +23,6 @@ from exports import (
 
 FORMATS = ["jsonl", "chrome", "speedscope", "collapsed", "otlp", "ocsf"]
 
-EVERYTHING = """\
-import asyncio, os, socket, subprocess, sys, threading
-
-def numbers(n):
-    for i in range(n):
-        yield i * i
-
-def work(n):
-    return sum(numbers(n))
-
-def fails():
-    raise ValueError("no")
-
-async def waits():
-    await asyncio.sleep(0.001)
-    return work(3)
-
-def attempt(act, *arguments):
-    try:
-        act(*arguments)
-    except (OSError, ValueError):
-        pass
-
-def main():
-    threads = [threading.Thread(target=work, args=(10,)) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    asyncio.run(waits())
-    attempt(fails)
-    attempt(socket.create_connection, ("192.0.2.1", 80))
-    attempt(socket.gethostbyname, "example.com")
-    attempt(open, b"/no/such/\\xff\\x1b[31m")
-    with open("written.txt", "w") as file:
-        file.write("x")
-    os.rename("written.txt", "moved.txt")
-    os.chmod("moved.txt", 0o600)
-    os.remove("moved.txt")
-    subprocess.run([sys.executable, "-c", "def f(): return 1\\nf()"])
-    if os.fork() == 0:
-        work(2)
-        os._exit(3)
-    os.wait()
-
-main()
-"""
-
-
-@pytest.fixture(scope="session")
-def program() -> Path:
-    """The `sandpit` that belongs to the interpreter of the tests."""
-    return Path(sys.executable).parent / "sandpit"
-
-
-@pytest.fixture(scope="session")
-def real(program, tmp_path_factory) -> dict[str, Path]:
-    """Traces of one program by the level of calls."""
-    folder = tmp_path_factory.mktemp("real")
-    (folder / "everything.py").write_text(EVERYTHING)
-    traces = {}
-    for level in ("all", "folded", "off"):
-        traces[level] = folder / f"{level}.sptrace"
-        command = [program, "run", "-q", "--policy", "default", "--calls", level]
-        subprocess.run(
-            [*command, "-o", traces[level], "everything.py"],
-            cwd=folder,
-            check=True,
-            timeout=60,
-            stdin=subprocess.DEVNULL,
-        )
-    return traces
-
-
-@pytest.fixture
-def export(reader):
-    """Exports a trace; gives the text."""
-
-    def run(format: str, trace: Path) -> str:
-        done = reader("export", "--format", format, trace)
-        assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
-
-    return run
-
-
 def events_of(reader, trace):
     done = reader("show", "--json", trace)
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -326,34 +240,6 @@ def test_otlp_has_events_and_failed_spans_of_what_was_denied(export, reader, rea
         )
 
 
-@needs_runs
-@pytest.mark.requires("opentelemetry")
-def test_otlp_is_read_by_its_protocol_buffers(export, real):
-    import base64
-
-    from google.protobuf import json_format
-    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2
-
-    def with_base64(value):
-        """Protobuf's own JSON has ids in base64; OTLP's has them in hexadecimal."""
-        if isinstance(value, list):
-            return [with_base64(one) for one in value]
-        if not isinstance(value, dict):
-            return value
-        ids = {"traceId", "spanId", "parentSpanId"}
-        return {
-            name: base64.b64encode(bytes.fromhex(one)).decode()
-            if name in ids
-            else with_base64(one)
-            for name, one in value.items()
-        }
-
-    for line in export("otlp", real["all"]).splitlines():
-        request = trace_service_pb2.ExportTraceServiceRequest()
-        json_format.ParseDict(with_base64(json.loads(line)), request)
-        assert len(request.resource_spans[0].scope_spans[0].spans) > 5
-
-
 def test_otlp_ids_are_the_same_each_time(export, golden):
     assert export("otlp", golden("good")) == export("otlp", golden("good"))
 
@@ -430,21 +316,6 @@ def test_ocsf_classes_and_activities(export, tmp_path):
     assert events[8]["count"] == 3
     assert events[7]["remediation"] == {"desc": "--allow-read /x"}
     assert events[-1]["time"] == 1_700_000_000_003
-
-
-@needs_runs
-@pytest.mark.requires("ocsf_json_schema")
-def test_ocsf_events_fit_the_published_schema(export, real):
-    from jsonschema import Draft202012Validator
-    from ocsf_json_schema import OcsfJsonSchemaEmbedded, get_ocsf_schema
-
-    schemas = OcsfJsonSchemaEmbedded(get_ocsf_schema(version="1.6.0"))
-    for line in export("ocsf", real["all"]).splitlines():
-        event = json.loads(line)
-        name = schemas.lookup_class_name_from_uid(class_uid=event["class_uid"])
-        schema = schemas.get_class_schema(class_name=name, profiles=[])
-        problems = Draft202012Validator(schema).iter_errors(event)
-        assert [problem.message for problem in problems] == []
 
 
 # ---- streams of calls that are not balanced ----------------------------------------------

@@ -21,10 +21,10 @@ from interpreters import find as find_pythons
 
 ROOT = Path(__file__).resolve().parents[2]
 
-PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "openssl", "strace", "xxd", "zsh", "zstd")
+PROGRAMS = ("b2sum", "bash", "cc", "fish", "getent", "git", "groff", "node", "openssl", "strace", "xxd", "zsh", "zstd")
 MODULES = ("matplotlib", "mypy", "numpy", "pandas", "pyarrow", "requests")
 # What reads exported traces in tests.
-MODULES += ("ocsf_json_schema", "opentelemetry")
+MODULES += ("ocsf_json_schema", "opentelemetry", "viztracer")
 
 
 def require(name: str, missing: str | None = None) -> None:
