@@ -1,9 +1,12 @@
 #include "agent/audit.h"
 
+#include <dlfcn.h>
 #include <string.h>
 
 #include "agent/acts.h"
 #include "agent/agent.h"
+#include "agent/calls.h"
+#include "agent/calls_watch.h"
 #include "agent/code.h"
 #include "agent/exceptions.h"
 #include "agent/imports.h"
@@ -25,6 +28,20 @@ struct watch {
 };
 
 static struct sp_stub *stub;
+static const char *current_event;
+
+/* The names of the interpreter's own events are literals of its own file; what sys.audit() is
+ * given lies where texts do. A program that says the interpreter ends shall not be believed. */
+static bool interpreters_own(const char *event)
+{
+    Dl_info event_info;
+    Dl_info interpreter_info;
+    if (dladdr(event, &event_info) != 0 && dladdr(&PyType_Type, &interpreter_info) != 0 &&
+        event_info.dli_fbase == interpreter_info.dli_fbase)
+        return true;
+    sp_calls_tamper("sys.audit() of an event that is the interpreter's own to raise");
+    return false;
+}
 
 /* ---- the program's life ------------------------------------------------------------------ */
 
@@ -61,7 +78,7 @@ static void take_file(PyObject *args)
 /* The first cpython.run_* event; start-up files of an interactive session are not it. */
 static int on_run(const char *operation, PyObject *args)
 {
-    if (sp_agent.program || !sp_lane_owned())
+    if (!interpreters_own(current_event) || sp_agent.program || !sp_lane_owned())
         return 0;
     if (strcmp(operation, "module") == 0 && take_package(args) < 0)
         return -1;
@@ -82,6 +99,8 @@ static int on_clear(const char *operation, PyObject *args)
 {
     (void)operation, (void)args;
     PyThreadState *state = _PyThreadState_UncheckedGet();
+    if (!interpreters_own(current_event))
+        return 0;
     if (sp_agent.program && state && state->interp == sp_agent.main) {
         sp_imports_stop();
         sp_calls_stop();
@@ -104,8 +123,6 @@ static void meet(PyInterpreterState *interpreter)
 }
 
 /* ---- attempts on the tracer -------------------------------------------------------------------- */
-
-static const char *current_event;
 
 static int on_introspection(const char *operation, PyObject *args)
 {
@@ -239,6 +256,8 @@ static int handle(const struct watch *watch, const char *event, PyObject *args)
     PyThreadState *state = _PyThreadState_UncheckedGet();
     if (sp_unlikely(state && sp_agent.main && state->interp != sp_agent.main))
         meet(state->interp);
+    if (state && sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
+        sp_calls_check(state);
     if (!args || !PyTuple_Check(args))
         return 0;
     return watch->act(watch->operation, args);
@@ -280,6 +299,15 @@ static void end(void)
     PyMem_SetAllocator(PYMEM_DOMAIN_RAW, &sparing);
 }
 
+static void hooks_cleared(const char *event)
+{
+    sp_turn_take();
+    bool true_end = interpreters_own(event);
+    sp_turn_leave();
+    if (true_end)
+        end();
+}
+
 static int hook(const char *event, PyObject *args, void *data)
 {
     (void)data;
@@ -287,7 +315,7 @@ static int hook(const char *event, PyObject *args, void *data)
     if (sp_likely(!watch->act)) {
         if (sp_unlikely(event[0] == 'c' &&
                         strcmp(event, "cpython._PySys_ClearAuditHooks") == 0))
-            end();
+            hooks_cleared(event);
         return 0;
     }
     if (sp_unlikely(sp_agent.ended))

@@ -7,6 +7,7 @@
 #include "agent/calls_fold.h"
 #include "agent/calls_init.h"
 #include "agent/calls_setprofile.h"
+#include "agent/calls_watch.h"
 #include "agent/natives.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
@@ -14,6 +15,23 @@
 #endif
 
 #define TAMPERS_MAX 16
+
+/* With the program's line that did it, where there is one. */
+static void tell(const char *text)
+{
+    char full[SP_TAMPER_TEXT_MAX + 1];
+    sp_frame *site = sp_frame_site(sp_frame_top(_PyThreadState_UncheckedGet()));
+    size_t size = 0;
+    const char *file =
+        site ? sp_text_view(sp_frame_code(site)->co_filename, &size) : "";
+    int room = (int)(sizeof full - strlen(text)) - 20;
+    if (site && (int)size < room)
+        snprintf(full, sizeof full, "%s (%.*s:%d)", text, (int)size, file,
+                 sp_frame_line(site));
+    else
+        snprintf(full, sizeof full, "%s", text);
+    sp_lane_message(SP_MSG_TAMPER, full, strnlen(full, SP_TAMPER_TEXT_MAX));
+}
 
 void sp_calls_tamper(const char *text)
 {
@@ -24,7 +42,7 @@ void sp_calls_tamper(const char *text)
             return;
     if (count < TAMPERS_MAX && sp_lane_owned()) {
         told[count++] = text;
-        sp_lane_message(SP_MSG_TAMPER, text, strnlen(text, SP_TAMPER_TEXT_MAX));
+        tell(text);
     }
 }
 
@@ -163,15 +181,12 @@ void sp_calls_forked(void)
 int sp_calls_audit(const char *event, PyObject *args)
 {
     (void)args;
-    PyThreadState *state = PyThreadState_Get();
-    if (sp_functions_index < 0)
-        return 0;
-    check_hook(state->interp);
+    if (strcmp(event, "sys.addaudithook") == 0)
+        sp_calls_hook_added();
 #if PY_VERSION_HEX < 0x030c0000
-    if (sp_profile_used() && strcmp(event, "sys.setprofile") == 0)
-        sp_profile_expect(state);
-#else
-    (void)event;
+    if (sp_functions_index >= 0 && sp_profile_used() &&
+        strcmp(event, "sys.setprofile") == 0)
+        sp_profile_expect(PyThreadState_Get());
 #endif
     return 0;
 }
@@ -179,4 +194,5 @@ int sp_calls_audit(const char *event, PyObject *args)
 /* Counts and words are in the lane as soon as they are made: nothing is pending. */
 void sp_calls_stop(void)
 {
+    sp_calls_check(PyThreadState_Get());
 }

@@ -29,9 +29,10 @@ void sp_calls_tell_first(struct sp_function *function, sp_frame *frame);
 #if PY_VERSION_HEX < 0x030e0000
 /* Puts the frame evaluation hook in place, if it is free. */
 void sp_frame_start(PyInterpreterState *interpreter);
-/* Goes over to the other means if another tool has taken the hook. */
+/* Goes over to the other means if another tool has taken the hook, puts it back if it was
+ * taken out. */
 void sp_frame_check(PyInterpreterState *interpreter);
-/* 3.13: whether the hook counts there. */
+/* Whether it is the hook that sees the calls there. */
 bool sp_frame_serves(const PyInterpreterState *interpreter);
 #endif
 
@@ -42,6 +43,8 @@ bool sp_frame_serves(const PyInterpreterState *interpreter);
 bool sp_monitor_start(void);
 /* At `folded`: counts from now on; to 3.13 in place of the hook. */
 void sp_monitor_take_over(void);
+/* Puts back what was taken out of the main interpreter's own tables. */
+void sp_monitor_check(PyInterpreterState *interpreter);
 /* At `folded`, when the function first runs: if it is reviewed code, each place in it tells
  * the first C function that it calls. */
 void sp_monitor_natives(struct sp_function *function, PyCodeObject *code);
@@ -56,6 +59,8 @@ void sp_profile_start(PyInterpreterState *interpreter);
 void sp_profile_stop(PyInterpreterState *interpreter);
 /* Whether the callback is in use. */
 bool sp_profile_used(void);
+/* Puts it back if it was taken out of this thread's state. */
+void sp_profile_check(PyThreadState *state);
 /* The program is about to set a callback of its own on this thread: ours goes in front of it
  * again when the thread next runs a function. */
 void sp_profile_expect(PyThreadState *state);

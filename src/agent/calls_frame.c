@@ -39,6 +39,7 @@
 
 /* The hook is not ours any more: the other means serves from here on. */
 static bool taken;
+static bool placed; /* in the main interpreter */
 
 static __thread struct {
     const char *base;
@@ -152,6 +153,11 @@ static void give_back(PyInterpreterState *interpreter)
 {
     (void)interpreter;
 }
+
+static bool lent(void)
+{
+    return false;
+}
 #else
 static unsigned deep; /* frames past the bound that have not returned, of all threads */
 
@@ -169,6 +175,11 @@ static void give_back(PyInterpreterState *interpreter)
         return;
     sp_profile_stop(interpreter);
     _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+}
+
+static bool lent(void)
+{
+    return deep > 0;
 }
 #endif
 
@@ -251,21 +262,32 @@ void sp_frame_start(PyInterpreterState *interpreter)
     if (!taken &&
         _PyInterpreterState_GetEvalFrameFunc(interpreter) == _PyEval_EvalFrameDefault)
         _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+    placed |= interpreter == sp_agent.main;
 }
 
-#if SP_INITS_ESCAPE
+static void put_back(PyInterpreterState *interpreter)
+{
+    if (!placed || lent() || interpreter != sp_agent.main)
+        return;
+    sp_calls_tamper("the frame evaluation hook was taken out and is back: calls between "
+                    "are not seen");
+    _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
+}
+
 bool sp_frame_serves(const PyInterpreterState *interpreter)
 {
     return interpreter->eval_frame == evaluate;
 }
-#endif
 
 void sp_frame_check(PyInterpreterState *interpreter)
 {
     _PyFrameEvalFunction now = _PyInterpreterState_GetEvalFrameFunc(interpreter);
-    if (sp_agent.calls == SP_CALLS_ALL || taken || now == evaluate ||
-        now == _PyEval_EvalFrameDefault)
+    if (sp_agent.calls == SP_CALLS_ALL || taken || now == evaluate)
         return;
+    if (now == _PyEval_EvalFrameDefault) {
+        put_back(interpreter);
+        return;
+    }
     taken = true;
     sp_calls_tamper(
         "another tool has taken the frame evaluation hook: calls are seen by other "

@@ -5,9 +5,12 @@
  * events of a place in code: the interpreter takes a callback away for one slip. Events are
  * switched on once, before threads exist.
  */
+#define Py_BUILD_CORE 1
 #include "agent/calls.h"
 
 #if PY_VERSION_HEX >= 0x030c0000
+
+#include <internal/pycore_interp.h>
 
 #include "agent/calls_fold.h"
 #include "agent/calls_init.h"
@@ -16,10 +19,12 @@
 #include "agent/natives.h"
 
 static int tool = -1;
+static PyObject *monitoring; /* the module: a program may take it out of sys */
 static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference */
 static long event_call;
 static long events_init;   /* the begin and the end of a call that does not raise */
 static long events_folded; /* those that count, when it is not the hook that does */
+static long armed;         /* those that are on in the main interpreter */
 
 /* Libraries fire events of their own from 3.13 on (PyMonitoring_*), for what is their code but
  * no code object: those are not calls of Python. */
@@ -147,10 +152,9 @@ static bool sets_profile(PyCodeObject *code)
 
 static void listen(PyCodeObject *code, long events)
 {
-    PyObject *module = PySys_GetObject("monitoring");
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *done = module ? sp_monitoring_local(module, tool, code, events) : NULL;
+    PyObject *done = sp_monitoring_local(monitoring, tool, code, events);
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
 }
@@ -250,13 +254,16 @@ CALLBACK(first_start)
 struct callback {
     const char *event;
     PyMethodDef def;
+    int number;         /* the event's, as the interpreter counts */
+    PyObject *function; /* the main interpreter's */
 };
 #define ON(event, name)                                                                \
     {                                                                                  \
         event,                                                                         \
         {                                                                              \
             "callback", (PyCFunction)(void (*)(void))(name), METH_FASTCALL, NULL       \
-        }                                                                              \
+        },                                                                             \
+            0, NULL                                                                    \
     }
 
 static struct callback callbacks_all[] = {
@@ -293,6 +300,10 @@ static bool register_one(PyObject *module, struct callback *c, long event)
     if (PyObject_GC_IsTracked(function))
         PyObject_GC_UnTrack(function);
     PyObject *before = sp_monitoring_register(module, tool, event, function);
+    if (PyThreadState_Get()->interp == sp_agent.main) {
+        c->number = __builtin_ctzl((unsigned long)event);
+        c->function = Py_NewRef(function);
+    }
     Py_DECREF(function);
     Py_XDECREF(before);
     return before != NULL;
@@ -322,6 +333,8 @@ static bool register_all(PyObject *module)
             event_number(module, "PY_START") | event_number(module, "PY_RETURN");
         events = SP_INITS_ESCAPE ? event_number(module, "PY_UNWIND") : 0;
     }
+    if (PyThreadState_Get()->interp == sp_agent.main)
+        armed = events;
     PyObject *done = sp_monitoring_events(module, tool, events);
     Py_XDECREF(done);
     return done != NULL;
@@ -351,6 +364,8 @@ bool sp_monitor_start(void)
         return false;
     if (!disable)
         disable = PyObject_GetAttrString(module, "DISABLE");
+    if (!monitoring)
+        monitoring = Py_NewRef(module);
     bool good = disable && register_all(module);
     if (PyErr_Occurred())
         PyErr_Clear();
@@ -362,13 +377,53 @@ void sp_monitor_take_over(void)
 {
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
-    PyObject *module = PySys_GetObject("monitoring");
-    PyObject *done =
-        module && tool >= 0 ? sp_monitoring_events(module, tool, events_folded) : NULL;
+    if (PyThreadState_Get()->interp == sp_agent.main)
+        armed = events_folded;
+    PyObject *done = monitoring && tool >= 0
+                         ? sp_monitoring_events(monitoring, tool, events_folded)
+                         : NULL;
     if (!done)
         sp_fold_lost(1);
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
+}
+
+static bool events_on(const PyInterpreterState *interpreter)
+{
+    for (struct callback *c = callbacks(); c->event; c++)
+        if ((armed >> c->number & 1) && c->number < _PY_MONITORING_UNGROUPED_EVENTS &&
+            !(interpreter->monitors.tools[c->number] >> tool & 1))
+            return false;
+    return true;
+}
+
+static void events_again(void)
+{
+    sp_calls_tamper("the tracer's events were switched off and are on again: calls between "
+                    "are not seen");
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyObject *done = sp_monitoring_events(monitoring, tool, armed);
+    if (!done)
+        sp_fold_lost(1);
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, trace);
+}
+
+void sp_monitor_check(PyInterpreterState *interpreter)
+{
+    if (tool < 0)
+        return;
+    for (struct callback *c = callbacks(); c->event; c++) {
+        PyObject **slot = &interpreter->monitoring_callables[tool][c->number];
+        if (sp_unlikely(*slot != c->function && c->function)) {
+            sp_calls_tamper("the tracer's callbacks were taken out and are back: calls "
+                            "between are not seen");
+            *slot = Py_NewRef(c->function);
+        }
+    }
+    if (sp_unlikely(!events_on(interpreter)))
+        events_again();
 }
 
 #endif

@@ -223,6 +223,11 @@ static Py_tracefunc callback(void)
     return sp_agent.calls == SP_CALLS_ALL ? on_all : on_counted;
 }
 
+/* Threads on which the program is about to set its own. Nobody tells when it has, so the frame
+ * evaluation hook is borrowed until each of them has run a function. */
+static unsigned expected;
+static __thread bool expecting __attribute__((tls_model("initial-exec")));
+
 /* ---- on and off ----------------------------------------------------------------------------------------- */
 
 static void chain(PyThreadState *state)
@@ -263,17 +268,21 @@ void sp_profile_stop(PyInterpreterState *interpreter)
         unchain(state);
 }
 
+void sp_profile_check(PyThreadState *state)
+{
+    if (!used || state->c_profilefunc == callback() || expecting)
+        return;
+    sp_calls_tamper("the profile callback was taken out and is back: calls between are "
+                    "not seen");
+    chain(state);
+}
+
 bool sp_profile_used(void)
 {
     return used;
 }
 
 /* ---- when the program sets its own ----------------------------------------------------------------------- */
-
-/* Threads on which that is about to happen. Nobody tells when it has, so the frame evaluation
- * hook is borrowed until each of them has run a function. */
-static unsigned expected;
-static __thread bool expecting __attribute__((tls_model("initial-exec")));
 
 static void expect_no_more(PyThreadState *state);
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "agent/calls.h"
+#include "agent/calls_watch.h"
 
 #define TOOLS 6 /* what programs may use, 0 to 5 */
 
@@ -315,6 +316,8 @@ static PyObject *shim_register(PyObject *module, PyObject *const *args,
         sp_calls_tamper("sys.monitoring.register_callback for the tracer's tool");
         Py_RETURN_NONE;
     }
+    if (count == 3)
+        sp_calls_callback(args[2], "sys.monitoring: calls within its callbacks are not seen");
     return call_first(REGISTER, module, args, count, 3);
 }
 
