@@ -176,7 +176,7 @@ int sp_acts_process(const char *operation, PyObject *args)
 
 int sp_acts_thread(const char *operation, PyObject *args)
 {
-    struct sp_lane_record *r = sp_record_act(SP_KIND_THREAD, operation);
+    (void)operation;
     PyObject *function = sp_acts_item(args, 0);
     if (function && PyMethod_Check(function))
         function = PyMethod_GET_FUNCTION(function);
@@ -184,8 +184,7 @@ int sp_acts_thread(const char *operation, PyObject *args)
         size_t size;
         const char *name =
             sp_text_view(((PyFunctionObject *)function)->func_qualname, &size);
-        sp_record_text(r, SP_FIELD_FUNCTION, name, size);
+        sp_native_thread_function(name, size);
     }
-    sp_lane_event(r);
     return 0;
 }

@@ -57,6 +57,12 @@ void sp_calls_start(void);
  * not hold a GIL. Its PyThreadState, if it will be a Python thread, exists already. */
 void sp_calls_thread(void);
 
+#if PY_VERSION_HEX < 0x030c0000
+/* A thread keeps `value` under a key: perhaps the state that was just made for it, since it
+ * calls into Python. It holds no GIL. */
+void sp_calls_state_kept(unsigned key, PyThreadState *value);
+#endif
+
 /* First audit event from an interpreter other than the main one (its GIL held, which may be
  * a GIL of its own: only the locked side of the lane may be used then, see lane.h). */
 void sp_calls_interpreter(PyInterpreterState *interpreter);

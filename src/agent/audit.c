@@ -43,6 +43,40 @@ static bool interpreters_own(const char *event)
     return false;
 }
 
+/* ---- subinterpreters ------------------------------------------------------------------------ */
+
+#define KNOWN 64u /* at a time; more are met again and again */
+
+/* By their numbers, which are never given twice, plus one. */
+static int64_t known[KNOWN];
+
+static void tell_interpreter(const char *operation)
+{
+    if (sp_agent.program)
+        sp_lane_event(sp_record_act(SP_KIND_THREAD, operation));
+}
+
+static void meet(PyInterpreterState *interpreter)
+{
+    int64_t number = PyInterpreterState_GetID(interpreter) + 1;
+    int64_t *place = &known[number % KNOWN];
+    if (number == 0 || *place == number)
+        return;
+    *place = number;
+    tell_interpreter("interpreter-start");
+    if (sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
+        sp_calls_interpreter(interpreter);
+}
+
+static void leave(PyInterpreterState *interpreter)
+{
+    int64_t number = PyInterpreterState_GetID(interpreter) + 1;
+    if (number > 0 && known[number % KNOWN] == number) {
+        known[number % KNOWN] = 0;
+        tell_interpreter("interpreter-end");
+    }
+}
+
 /* ---- the program's life ------------------------------------------------------------------ */
 
 /* The module that the command line names. */
@@ -104,22 +138,10 @@ static int on_clear(const char *operation, PyObject *args)
     if (sp_agent.program && state && state->interp == sp_agent.main) {
         sp_imports_stop();
         sp_calls_stop();
+    } else if (state && sp_agent.main) {
+        leave(state->interp);
     }
     return 0;
-}
-
-/* ---- subinterpreters ------------------------------------------------------------------------ */
-
-static void meet(PyInterpreterState *interpreter)
-{
-    static PyInterpreterState *known[16];
-    static unsigned next;
-    for (unsigned i = 0; i < 16; i++)
-        if (known[i] == interpreter)
-            return;
-    known[next++ % 16] = interpreter;
-    if (sp_agent.program && sp_agent.calls != SP_CALLS_OFF)
-        sp_calls_interpreter(interpreter);
 }
 
 /* ---- attempts on the tracer -------------------------------------------------------------------- */

@@ -166,7 +166,7 @@ void sp_calls_interpreter(PyInterpreterState *interpreter)
         return;
     if (has_own_lock(interpreter) || !sp_functions_start()) {
         if (sp_lane.ring)
-            __atomic_fetch_add(&sp_lane.ring->fold_lost, 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&sp_lane.ring->own_locks, 1, __ATOMIC_RELAXED);
         return;
     }
     start(interpreter);
@@ -194,5 +194,5 @@ int sp_calls_audit(const char *event, PyObject *args)
 /* Counts and words are in the lane as soon as they are made: nothing is pending. */
 void sp_calls_stop(void)
 {
-    sp_calls_check(PyThreadState_Get());
+    sp_calls_check_last(PyThreadState_Get());
 }

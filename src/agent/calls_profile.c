@@ -18,6 +18,7 @@
 #else
 #include <frameobject.h>
 #endif
+#include <internal/pycore_runtime.h>
 #include <opcode.h>
 
 #include "agent/calls_fold.h"
@@ -266,6 +267,16 @@ void sp_profile_stop(PyInterpreterState *interpreter)
     for (PyThreadState *state = PyInterpreterState_ThreadHead(interpreter); state;
          state = PyThreadState_Next(state))
         unchain(state);
+}
+
+/* Nobody else knows the new state yet, but the list of all. */
+void sp_calls_state_kept(unsigned key, PyThreadState *value)
+{
+    if (!used || key != (unsigned)_PyRuntime.gilstate.autoTSSkey._key ||
+        value->c_profilefunc)
+        return;
+    value->c_profilefunc = callback();
+    set_tracing(value, true);
 }
 
 void sp_profile_check(PyThreadState *state)

@@ -7,6 +7,8 @@
 #include "agent/calls.h"
 #include "agent/lane.h"
 
+static bool over; /* the interpreter takes everything down by itself */
+
 /* Frames in which the interpreter tells nobody of calls: it does not trace the tracers. The
  * frame evaluation hook sees them all the same. */
 static bool blind_in_callbacks(void)
@@ -56,7 +58,7 @@ void sp_calls_hook_added(void)
 
 void sp_calls_check(PyThreadState *state)
 {
-    if (sp_functions_index < 0 || state->interp != sp_agent.main)
+    if (sp_functions_index < 0 || over || state->interp != sp_agent.main)
         return;
 #if PY_VERSION_HEX < 0x030e0000
     sp_frame_check(state->interp);
@@ -66,4 +68,10 @@ void sp_calls_check(PyThreadState *state)
 #else
     sp_monitor_check(state->interp);
 #endif
+}
+
+void sp_calls_check_last(PyThreadState *state)
+{
+    sp_calls_check(state);
+    over = true;
 }

@@ -9,6 +9,9 @@
 /* Puts back what was taken away behind our back, and tells of it. */
 void sp_calls_check(PyThreadState *state);
 
+/* The interpreter is about to end, and its tables with it. */
+void sp_calls_check_last(PyThreadState *state);
+
 /* The program gave the interpreter a function to call back, in which calls are not traced:
  * told as `what` (a constant of ours), if the function is the program's own. */
 void sp_calls_callback(PyObject *callable, const char *what);

@@ -415,7 +415,10 @@ sp_frame *sp_frame_importer(sp_frame *top)
 
 void sp_record_at(struct sp_lane_record *r)
 {
-    sp_frame *site = sp_frame_site(sp_frame_top(_PyThreadState_UncheckedGet()));
+    PyThreadState *state = _PyThreadState_UncheckedGet();
+    if (sp_unlikely(state && sp_agent.main && state->interp != sp_agent.main))
+        sp_record_int(r, SP_FIELD_INTERPRETER, PyInterpreterState_GetID(state->interp));
+    sp_frame *site = sp_frame_site(sp_frame_top(state));
     if (!site)
         return;
     size_t size;

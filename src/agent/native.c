@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -129,19 +130,73 @@ static bool lookup_ended(int slot, bool answered, char *message, uint32_t messag
 
 /* ---- threads ----------------------------------------------------------------------------- */
 
-static void thread_made(void)
+/* Of the function that this thread is about to start another with, where an audit event
+ * told of it. */
+static __thread char function[128];
+static __thread size_t function_size;
+
+void sp_native_thread_function(const char *name, size_t size)
 {
+    function_size = size < sizeof function ? size : sizeof function;
+    memcpy(function, name, function_size);
+}
+
+/* The new thread's own event: written by itself, but for its number and time. */
+static struct sp_lane_record *thread_record(bool owned)
+{
+    struct sp_lane_record *r = malloc(sizeof *r);
+    if (!r)
+        return NULL;
+    sp_record_begin(r, SP_KIND_THREAD);
+    sp_record_string(r, SP_FIELD_OP, "start");
+    sp_record_int(r, SP_FIELD_PARENT, sp_lane_tid());
+    if (function_size > 0)
+        sp_record_text(r, SP_FIELD_FUNCTION, function, function_size);
+    function_size = 0;
+    if (owned) {
+        sp_turn_take();
+        sp_record_at(r);
+        sp_turn_leave();
+    }
+    return r;
+}
+
+static void *thread_made(void)
+{
+    bool owned = sp_agent.program && sp_lane_owned();
+    if (owned && !sp_lane.ring)
+        (void)sp_lane_ready(); /* a forked child's, of which nothing was told yet */
     if (!sp_agent.program || sp_agent.ended || !in_own_process())
-        return;
+        return NULL;
     int err = errno;
-#if PY_VERSION_HEX < 0x030c0000
-    /* Later versions have an audit event for it. */
-    if (sp_lane_owned())
-        sp_lane_event(sp_record_act(SP_KIND_THREAD, "start"));
-#endif
+    struct sp_lane_record *r = thread_record(owned);
     if (sp_agent.calls != SP_CALLS_OFF)
         sp_calls_thread();
     errno = err;
+    return r;
+}
+
+static void thread_begins(void *made)
+{
+    struct sp_lane_record *r = made;
+    int err = errno;
+    if (!sp_agent.ended && in_own_process()) {
+        r->event.ticks = sp_clock_ticks();
+        r->event.tid = sp_lane_tid();
+        sp_side_event(r, sizeof r->event + r->event.size);
+    }
+    free(r);
+    errno = err;
+}
+
+static void thread_keeps(unsigned key, void *value)
+{
+#if PY_VERSION_HEX < 0x030c0000
+    if (value && sp_agent.calls != SP_CALLS_OFF)
+        sp_calls_state_kept(key, value);
+#else
+    (void)key, (void)value;
+#endif
 }
 
 /* Runs as a thread that was seen ends, after the interpreter has let go of it. */
@@ -182,6 +237,9 @@ void sp_native_install(struct sp_stub *stub)
     stub->file_opened = file_opened;
     stub->lookup_begun = lookup_begun;
     stub->lookup_ended = lookup_ended;
+    stub->thread_begins = thread_begins;
+    stub->thread_failed = free;
+    stub->thread_keeps = thread_keeps;
     stub->thread_made = thread_made;
     stub->exits = exits;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define SP_STUB_VERSION 2u
+#define SP_STUB_VERSION 3u
 
 /* Which function of libc a lookup came through; named in the trace. */
 struct sp_stub {
@@ -20,8 +20,14 @@ struct sp_stub {
 
     /* By the agent; NULL while there is none. Each leaves errno alone. */
 
-    /* pthread_create is about to run. */
-    void (*thread_made)(void);
+    /* pthread_create is about to run. What it gives is for one of the two that follow. */
+    void *(*thread_made)(void);
+    /* In the new thread, before anything else. */
+    void (*thread_begins)(void *made);
+    /* There is no new thread. */
+    void (*thread_failed)(void *made);
+    /* pthread_setspecific is about to run. */
+    void (*thread_keeps)(unsigned key, void *value);
     /* exit() was called: by the interpreter that is when SystemExit ends the program. */
     void (*exits)(void);
     /* A file was opened by libc with these flags; `dir` as in openat. Result: the

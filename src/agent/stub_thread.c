@@ -1,4 +1,4 @@
-/* New threads: before CPython 3.12 nothing else tells of one that _thread starts. And the end of
+/* New threads: of those that a library starts nothing else tells. And the end of
  * the process by exit(), which returning from main() does not go through. */
 #include "agent/stub_private.h"
 
@@ -33,6 +33,31 @@ static const pthread_attr_t *with_room(const pthread_attr_t *attr,
     return set(ret_copy, size + STACK_EXTRA) == 0 ? ret_copy : NULL;
 }
 
+/* What a new thread is to do, and to tell before. */
+struct beginning {
+    void *(*start)(void *);
+    void *argument;
+    void *made;
+};
+
+static void *begin(void *given)
+{
+    struct beginning beginning = *(struct beginning *)given;
+    free(given);
+    sp_stub.thread_begins(beginning.made);
+    return beginning.start(beginning.argument);
+}
+
+static struct beginning *beginning_new(void *(*start)(void *), void *argument,
+                                       void *made)
+{
+    struct beginning *beginning = made ? malloc(sizeof *beginning) : NULL;
+    if (beginning)
+        *beginning =
+            (struct beginning){.start = start, .argument = argument, .made = made};
+    return beginning;
+}
+
 SP_EXPORT int pthread_create(pthread_t *restrict thread,
                              const pthread_attr_t *restrict attr,
                              void *(*start)(void *), void *restrict argument)
@@ -40,13 +65,30 @@ SP_EXPORT int pthread_create(pthread_t *restrict thread,
     SP_REAL(pthread_create);
     if (!real)
         return EAGAIN;
+    if (!sp_stub.thread_made)
+        return real(thread, attr, start, argument);
     pthread_attr_t copy;
-    if (sp_stub.thread_made) {
-        sp_stub.thread_made();
-        const pthread_attr_t *larger = attr ? with_room(attr, &copy) : NULL;
-        attr = larger ? larger : attr;
+    void *made = sp_stub.thread_made();
+    const pthread_attr_t *larger = attr ? with_room(attr, &copy) : NULL;
+    attr = larger ? larger : attr;
+    struct beginning *beginning = beginning_new(start, argument, made);
+    int result = beginning ? real(thread, attr, begin, beginning)
+                           : real(thread, attr, start, argument);
+    if (made && (result != 0 || !beginning)) {
+        sp_stub.thread_failed(made);
+        free(beginning);
     }
-    return real(thread, attr, start, argument);
+    return result;
+}
+
+/* An interpreter keeps its state of the thread by this, as soon as there is one: also for a
+ * thread of a library's that calls into Python. */
+SP_EXPORT int pthread_setspecific(pthread_key_t key, const void *value)
+{
+    SP_REAL(pthread_setspecific);
+    if (sp_stub.thread_keeps)
+        sp_stub.thread_keeps(key, (void *)(uintptr_t)value);
+    return real ? real(key, value) : EINVAL;
 }
 
 SP_EXPORT _Noreturn void exit(int code)

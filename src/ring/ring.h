@@ -313,6 +313,7 @@ struct sp_ring {
     uint32_t started;      /* 1: the program itself runs (cpython.run_* was seen) */
     uint64_t fold_lost;    /* calls that found neither room nor id */
     uint32_t ended;        /* enum sp_ended */
+    uint32_t own_locks;    /* subinterpreters whose calls are not seen: see agent/calls.c */
 
     /* written by the supervisor */
     uint64_t tail __attribute__((aligned(64))); /* words read so far */

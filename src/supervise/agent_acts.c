@@ -63,6 +63,7 @@ static struct sp_answer hello(struct sp_act_call *call)
         sp_exec_confirm(s, process, true);
     }
     retire(s, process);
+    s->lane_pids[(s->lane_last + 1) % SP_LANE_PIDS] = process->pid;
     if (sp_lane_new(&s->lanes, ++s->lane_last, process->pid, parent.lane,
                     &process->lane, &fd, &error) != 0) {
         process->lane = NULL;

@@ -96,7 +96,7 @@ bool sp_channel_take(struct sp_supervisor *s)
     n_call.data.args[0] = request.operation;
     memcpy(&n_call.data.args[1], request.arguments, sizeof request.arguments);
     struct sp_act_call call = {
-        .s = s, .n = &n_call, .process = sp_notify_process(s, pid)};
+        .s = s, .n = &n_call, .process = sp_notify_process(s, pid, &n_call.data)};
     if (call.process == NULL)
         return true;
     struct sp_answer answer = sp_observe(&call, sp_act_agent);

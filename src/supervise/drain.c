@@ -454,6 +454,9 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w)
     uint64_t lost = __atomic_load_n(&lane->ring->fold_lost, __ATOMIC_RELAXED);
     if (lost)
         claim_lost(w, lost, "calls that found no room to be counted");
+    lost = __atomic_load_n(&lane->ring->own_locks, __ATOMIC_RELAXED);
+    if (lost)
+        claim_lost(w, lost, "calls in subinterpreters with their own lock");
     if (lane->ids_lost)
         sp_trace_lost(w, lane->ids_lost,
                       "more functions in a run than their ids have room for");

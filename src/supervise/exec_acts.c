@@ -309,6 +309,12 @@ static bool image_changed(const struct sp_process *process)
            sp_guest_image(process->pid) != process->exec.mark;
 }
 
+void sp_exec_look(struct sp_supervisor *s, struct sp_process *process)
+{
+    if (process->exec.waiting && image_changed(process))
+        sp_exec_confirm(s, process, false);
+}
+
 bool sp_exec_settle(struct sp_act_call *call)
 {
     struct sp_process *process = call->process;

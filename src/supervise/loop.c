@@ -20,6 +20,7 @@
 #include "supervise/network.h"
 #include "supervise/outcome.h"
 #include "supervise/record.h"
+#include "sys/guest.h"
 #include "sys/listener.h"
 #include "sys/tree.h"
 
@@ -136,6 +137,10 @@ static void on_process_end(struct sp_supervisor *s, struct sp_process *process)
         signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     } else {
         sp_pidfd_exit_status(process->pidfd, &code, &signal);
+        if (code < 0 && signal == 0) { /* its parent has not asked yet, or just did */
+            signal = sp_guest_zombie_signal(process->pid, process->start_ticks);
+            sp_pidfd_exit_status(process->pidfd, &code, &signal);
+        }
     }
     sp_process_ended(s, process, code, signal);
     epoll_ctl(s->epoll, EPOLL_CTL_DEL, process->pidfd, NULL);

@@ -122,11 +122,26 @@ static struct sp_answer (*decider(int nr))(struct sp_act_call *call)
     return sp_act_forbidden;
 }
 
+/* Who made it. A process whose parent has ended is the child of somebody else for the kernel by now;
+ * an agent says whose lane it knew before its own. */
+static pid_t parent_of(const struct sp_supervisor *s, const struct sp_guest_ids *ids,
+                       const struct seccomp_data *data)
+{
+    bool forked = data->nr == SP_CALL_NR && data->args[0] == SP_CALL_HELLO &&
+                  data->args[1] == SP_HELLO_FORK;
+    uint32_t lane = forked ? (uint32_t)data->args[3] : 0;
+    bool known = lane != 0 && lane <= s->lane_last &&
+                 s->lane_last - lane < SP_LANE_PIDS && ids->parent == getpid();
+    return known ? s->lane_pids[lane % SP_LANE_PIDS] : ids->parent;
+}
+
 static void tell_fork(struct sp_supervisor *s, const struct sp_process *process)
 {
     if (process->program || s->phase < SP_PHASE_RUNNING)
         return;
     struct sp_process *parent = sp_processes_find(&s->processes, process->parent);
+    if (parent != NULL)
+        sp_exec_look(s, parent);
     if (parent != NULL && parent->lane != NULL)
         sp_lane_drain(parent->lane, s->writer, 0);
     sp_trace_begin(s->writer, SP_KIND_FORK, SP_LAYER_KERNEL, sp_supervisor_t(s),
@@ -136,7 +151,8 @@ static void tell_fork(struct sp_supervisor *s, const struct sp_process *process)
     sp_trace_end(s->writer);
 }
 
-struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
+struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid,
+                                     const struct seccomp_data *data)
 {
     struct sp_process *process = sp_processes_of_thread(&s->processes, tid);
     if (process != NULL)
@@ -147,8 +163,8 @@ struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid)
     process = sp_processes_find(&s->processes, ids.pid);
     if (process == NULL) {
         int pidfd = (int)syscall(SYS_pidfd_open, ids.pid, 0);
-        process = sp_processes_add(&s->processes, ids.pid, ids.parent, ids.start_ticks,
-                                   pidfd);
+        process = sp_processes_add(&s->processes, ids.pid, parent_of(s, &ids, data),
+                                   ids.start_ticks, pidfd);
         if (process == NULL) {
             if (pidfd >= 0)
                 close(pidfd);
@@ -296,7 +312,7 @@ bool sp_notify(struct sp_supervisor *s)
     if (result != 0)
         return result == -EAGAIN;
     struct sp_act_call call = {
-        .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid)};
+        .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid, &n.data)};
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
         sp_notify_answer(s, n.id, (pid_t)n.pid, SP_REFUSE(EAGAIN));

@@ -24,6 +24,8 @@
 #include "supervise/violations.h"
 #include "trace/writer.h"
 
+#define SP_LANE_PIDS 256u
+
 enum sp_phase {
     SP_PHASE_SEALED,  /* the program's exec has not been asked for yet */
     SP_PHASE_LOADING, /* it was: the agent is to report in next */
@@ -39,6 +41,7 @@ struct sp_supervisor {
     struct sp_guest guest;
     struct sp_lanes lanes;
     uint32_t lane_last;
+    pid_t lane_pids[SP_LANE_PIDS]; /* whose the last lanes were, by their numbers */
     struct sp_processes processes;
     struct sp_relay relay;
     struct sp_sockets sockets;
@@ -143,7 +146,8 @@ bool sp_notify(struct sp_supervisor *s);
 void sp_notify_answer(struct sp_supervisor *s, uint64_t id, pid_t tid,
                       struct sp_answer answer);
 /* The process of a thread, met now if it is new; NULL when it is gone. */
-struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid);
+struct sp_process *sp_notify_process(struct sp_supervisor *s, pid_t tid,
+                                     const struct seccomp_data *data);
 
 /* Whether the thread still waits: what was read about it was not about another one that got its
  * number. To be asked between reading and doing. */
@@ -198,6 +202,9 @@ void sp_supervisor_begin(struct sp_supervisor *s, uint32_t python_version);
 /* exec_acts.c: an exec that was let through has succeeded: tells of it. `agent`: it reported
  * in. Does nothing when none is pending. */
 void sp_exec_confirm(struct sp_supervisor *s, struct sp_process *process, bool agent);
+/* It has a child now: whether that is one of the program that it asked for, which has no agent then
+ * (an agent reports in first). */
+void sp_exec_look(struct sp_supervisor *s, struct sp_process *process);
 /* Looks whether the pending exec of the caller's process succeeded: tells of it, as of one without
  * an agent unless the call reports in, and compares what it is now with what was let through. false:
  * it is something that the policy does not allow, and must end. */

@@ -179,6 +179,19 @@ bool sp_guest_ids(pid_t tid, struct sp_guest_ids *ret_ids)
     return true;
 }
 
+int sp_guest_zombie_signal(pid_t pid, uint64_t start_ticks)
+{
+    char text[1024];
+    char *at = stat_fields(pid, text, sizeof text);
+    unsigned long long value = 0;
+    for (int field = 4; at != NULL && field <= 52; field++) {
+        value = strtoull(at, &at, 10);
+        if (field == 22 && value != start_ticks)
+            return 0;
+    }
+    return WIFSIGNALED((int)value) ? WTERMSIG((int)value) : 0;
+}
+
 uint64_t sp_guest_image(pid_t pid)
 {
     char text[1024];

@@ -47,6 +47,10 @@ bool sp_guest_cwd(pid_t tid, char to[PATH_MAX]);
 bool sp_guest_fd_path(pid_t tid, int fd, char to[PATH_MAX]);
 bool sp_guest_exe(pid_t pid, char to[PATH_MAX]);
 
+/* By which signal a process has ended that its parent has not asked about yet; 0: by none, or it is
+ * not that process any more. */
+int sp_guest_zombie_signal(pid_t pid, uint64_t start_ticks);
+
 /* A number that changes when the process becomes another program (0 when it cannot be told):
  * the stack of a fresh image begins elsewhere. */
 uint64_t sp_guest_image(pid_t pid);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import importlib.util
 import json
 import os
@@ -140,3 +141,73 @@ def guest(agents: Path, harness: Path, python: Interpreter, tmp_path: Path):
 def script(tmp_path: Path) -> str:
     """Give the path that `guest` writes code to."""
     return str(tmp_path / "script.py")
+
+
+@dataclass
+class Traced:
+    """A run: how it ended, and its trace."""
+
+    code: int
+    stdout: str
+    events: list[dict]
+    script: str
+
+    def counts(self) -> dict[str, int]:
+        """Give how often each Python function of the script was called."""
+        counts: collections.Counter[str] = collections.Counter()
+        for one in self.of("call"):
+            if one["file"] == self.script and not one.get("native"):
+                counts[one["function"]] += one.get("count", 1)
+        for name, resumed in self.began():
+            if not resumed:
+                counts[name] += 1
+        return dict(counts)
+
+    def began(self):
+        """Give name and whether it goes on, for each call in runs."""
+        functions = {one["id"]: one for one in self.of("function")}
+        for one in self.of("run"):
+            resumed = set(one.get("resumed", ()))
+            for at, number in enumerate(one["f"]):
+                if number > 0 and functions[number].get("file") == self.script:
+                    yield functions[number]["name"], at in resumed
+
+    def of(self, kind: str) -> list[dict]:
+        return [one for one in self.events if one["kind"] == kind]
+
+    def attempts(self) -> list[str]:
+        """Give what was tried on the tracer, but for functions in which it sees no calls."""
+        told = [one.get("what", one.get("operation", "")) for one in self.of("tamper")]
+        return [one for one in told if "calls within" not in one]
+
+
+@pytest.fixture
+def traced(python: Interpreter, tmp_path: Path):
+    """Give a function that runs code under `sandpit run` with calls at a level."""
+    abilities.require("program")
+    from sandpit._program import find_program
+
+    script = tmp_path / "script.py"
+    trace = tmp_path / "trace"
+
+    def run(code: str, level: str, policy: str = "trace-only") -> Traced:
+        script.write_text(code)
+        command = [
+            find_program(),
+            "run",
+            "--quiet",
+            "--policy",
+            policy,
+            "--calls",
+            level,
+        ]
+        command += ["--python", python.path, "-o", trace, "--", script]
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=120, cwd=tmp_path
+        )
+        assert done.stderr == ""
+        with open(trace, encoding="utf-8") as lines:
+            events = [json.loads(line) for line in lines]
+        return Traced(done.returncode, done.stdout, events, str(script))
+
+    return run

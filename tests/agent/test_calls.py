@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import collections
-import json
 import os
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 import abilities
@@ -65,71 +63,6 @@ COUNTS = {
     "Point.__init__": 12,
     "Point.__add__": 10,
 }
-
-
-@dataclass
-class Traced:
-    """A run: how it ended, and its trace."""
-
-    code: int
-    stdout: str
-    events: list[dict]
-    script: str
-
-    def counts(self) -> dict[str, int]:
-        """Give how often each Python function of the script was called."""
-        counts: collections.Counter[str] = collections.Counter()
-        for one in self.of("call"):
-            if one["file"] == self.script and not one.get("native"):
-                counts[one["function"]] += one.get("count", 1)
-        for name, resumed in self.began():
-            if not resumed:
-                counts[name] += 1
-        return dict(counts)
-
-    def began(self):
-        """Give name and whether it goes on, for each call in runs."""
-        functions = {one["id"]: one for one in self.of("function")}
-        for one in self.of("run"):
-            resumed = set(one.get("resumed", ()))
-            for at, number in enumerate(one["f"]):
-                if number > 0 and functions[number].get("file") == self.script:
-                    yield functions[number]["name"], at in resumed
-
-    def of(self, kind: str) -> list[dict]:
-        return [one for one in self.events if one["kind"] == kind]
-
-
-@pytest.fixture
-def traced(python: Interpreter, tmp_path: Path):
-    """Give a function that runs code under `sandpit run` with calls at a level."""
-    abilities.require("program")
-    from sandpit._program import find_program
-
-    script = tmp_path / "script.py"
-    trace = tmp_path / "trace"
-
-    def run(code: str, level: str, policy: str = "trace-only") -> Traced:
-        script.write_text(code)
-        command = [
-            find_program(),
-            "run",
-            "--quiet",
-            "--policy",
-            policy,
-            "--calls",
-            level,
-        ]
-        command += ["--python", python.path, "-o", trace, "--", script]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=120, cwd=tmp_path
-        )
-        assert done.stderr == ""
-        with open(trace, encoding="utf-8") as lines:
-            events = [json.loads(line) for line in lines]
-        return Traced(done.returncode, done.stdout, events, str(script))
-
-    return run
 
 
 def plain(python: Interpreter, code: str, folder: Path) -> str:
@@ -532,7 +465,7 @@ main()
 def test_the_programs_own_profilers_work(traced, python, tmp_path, level):
     run = traced(PROFILERS, level)
     assert run.stdout == plain(python, PROFILERS, tmp_path)
-    assert not run.of("tamper")
+    assert not run.attempts()
     if level != "first":
         assert run.counts()["foo"] == 3 + 3 + 1 + 1 + 1 + 3 + 3
 
@@ -578,7 +511,7 @@ def test_monitoring_seems_to_be_the_programs_own(traced, python, tmp_path, level
     code = MONITORING.format(quiet=True)
     run = traced(code, level)
     assert normal(run.stdout) == normal(plain(python, code, tmp_path))
-    assert not run.of("tamper")
+    assert not run.attempts()
     assert run.counts()["foo"] == (1 if level == "first" else 2)
 
 
