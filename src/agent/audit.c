@@ -36,7 +36,8 @@ static bool interpreters_own(const char *event)
 {
     Dl_info event_info;
     Dl_info interpreter_info;
-    if (dladdr(event, &event_info) != 0 && dladdr(&PyType_Type, &interpreter_info) != 0 &&
+    if (dladdr(event, &event_info) != 0 &&
+        dladdr(&PyType_Type, &interpreter_info) != 0 &&
         event_info.dli_fbase == interpreter_info.dli_fbase)
         return true;
     sp_calls_tamper("sys.audit() of an event that is the interpreter's own to raise");

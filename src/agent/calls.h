@@ -33,7 +33,7 @@ void sp_frame_start(PyInterpreterState *interpreter);
  * taken out. */
 void sp_frame_check(PyInterpreterState *interpreter);
 /* Whether it is the hook that sees the calls there. */
-bool sp_frame_serves(const PyInterpreterState *interpreter);
+bool sp_frame_serves(PyInterpreterState *interpreter);
 #endif
 
 #if PY_VERSION_HEX >= 0x030c0000

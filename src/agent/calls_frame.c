@@ -269,14 +269,15 @@ static void put_back(PyInterpreterState *interpreter)
 {
     if (!placed || lent() || interpreter != sp_agent.main)
         return;
-    sp_calls_tamper("the frame evaluation hook was taken out and is back: calls between "
-                    "are not seen");
+    sp_calls_tamper(
+        "the frame evaluation hook was taken out and is back: calls between "
+        "are not seen");
     _PyInterpreterState_SetEvalFrameFunc(interpreter, evaluate);
 }
 
-bool sp_frame_serves(const PyInterpreterState *interpreter)
+bool sp_frame_serves(PyInterpreterState *interpreter)
 {
-    return interpreter->eval_frame == evaluate;
+    return _PyInterpreterState_GetEvalFrameFunc(interpreter) == evaluate;
 }
 
 void sp_frame_check(PyInterpreterState *interpreter)

@@ -20,7 +20,7 @@
 
 static int tool = -1;
 static PyObject *monitoring; /* the module: a program may take it out of sys */
-static PyObject *disable; /* sys.monitoring.DISABLE, immortal by our reference */
+static PyObject *disable;    /* sys.monitoring.DISABLE, immortal by our reference */
 static long event_call;
 static long events_init;   /* the begin and the end of a call that does not raise */
 static long events_folded; /* those that count, when it is not the hook that does */
@@ -258,13 +258,10 @@ struct callback {
     PyObject *function; /* the main interpreter's */
 };
 #define ON(event, name)                                                                \
-    {                                                                                  \
-        event,                                                                         \
-        {                                                                              \
-            "callback", (PyCFunction)(void (*)(void))(name), METH_FASTCALL, NULL       \
-        },                                                                             \
-            0, NULL                                                                    \
-    }
+    {event,                                                                            \
+     {"callback", (PyCFunction)(void (*)(void))(name), METH_FASTCALL, NULL},           \
+     0,                                                                                \
+     NULL}
 
 static struct callback callbacks_all[] = {
     ON("PY_START", all_start),     ON("PY_RESUME", all_resume),
@@ -399,8 +396,9 @@ static bool events_on(const PyInterpreterState *interpreter)
 
 static void events_again(void)
 {
-    sp_calls_tamper("the tracer's events were switched off and are on again: calls between "
-                    "are not seen");
+    sp_calls_tamper(
+        "the tracer's events were switched off and are on again: calls between "
+        "are not seen");
     PyObject *type, *value, *trace;
     PyErr_Fetch(&type, &value, &trace);
     PyObject *done = sp_monitoring_events(monitoring, tool, armed);

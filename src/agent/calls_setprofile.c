@@ -13,7 +13,8 @@ static PyObject *setprofile(PyObject *module, PyObject *callback)
     PyObject *result = own(module, callback);
     sp_setprofile_done(state);
     if (result)
-        sp_calls_callback(callback, "sys.setprofile: calls within its function are not seen");
+        sp_calls_callback(callback,
+                          "sys.setprofile: calls within its function are not seen");
     return result;
 }
 
@@ -21,7 +22,8 @@ static PyObject *settrace(PyObject *module, PyObject *callback)
 {
     PyObject *result = own_settrace(module, callback);
     if (result)
-        sp_calls_callback(callback, "sys.settrace: calls within its function are not seen");
+        sp_calls_callback(callback,
+                          "sys.settrace: calls within its function are not seen");
     return result;
 }
 

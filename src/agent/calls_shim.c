@@ -317,7 +317,8 @@ static PyObject *shim_register(PyObject *module, PyObject *const *args,
         Py_RETURN_NONE;
     }
     if (count == 3)
-        sp_calls_callback(args[2], "sys.monitoring: calls within its callbacks are not seen");
+        sp_calls_callback(args[2],
+                          "sys.monitoring: calls within its callbacks are not seen");
     return call_first(REGISTER, module, args, count, 3);
 }
 

@@ -28,9 +28,10 @@ static PyCodeObject *code_of(PyObject *callable)
     if (PyMethod_Check(callable))
         callable = PyMethod_GET_FUNCTION(callable);
     if (!PyFunction_Check(callable)) {
-        PyObject *call = Py_TYPE(callable)->tp_dict && PyDict_CheckExact(Py_TYPE(callable)->tp_dict)
-                             ? PyDict_GetItemString(Py_TYPE(callable)->tp_dict, "__call__")
-                             : NULL;
+        PyObject *call =
+            Py_TYPE(callable)->tp_dict && PyDict_CheckExact(Py_TYPE(callable)->tp_dict)
+                ? PyDict_GetItemString(Py_TYPE(callable)->tp_dict, "__call__")
+                : NULL;
         if (!call || !PyFunction_Check(call))
             return NULL;
         callable = call;
@@ -41,8 +42,9 @@ static PyCodeObject *code_of(PyObject *callable)
 /* A library's own (a debugger's, a coverage tool's) is not what is reviewed. */
 void sp_calls_callback(PyObject *callable, const char *what)
 {
-    PyCodeObject *code =
-        callable && callable != Py_None && blind_in_callbacks() ? code_of(callable) : NULL;
+    PyCodeObject *code = callable && callable != Py_None && blind_in_callbacks()
+                             ? code_of(callable)
+                             : NULL;
     if (!code)
         return;
     enum sp_origin origin = sp_code_origin(code);

@@ -117,7 +117,8 @@ static void load_agent(void)
         return;
     if (!agent_path(Py_GetVersion(), path, sizeof path))
         return;
-    void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    /* For good: a program could count it down to nothing and have it unloaded. */
+    void *agent = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     int (*start)(struct sp_stub *) = agent ? dlsym(agent, "sp_agent_start") : NULL;
     if (start)
         start(&sp_stub);
