@@ -26,7 +26,8 @@ static struct {
     size_t bytes;
 } mapped;
 
-static uint64_t lost; /* messages that found no room since the last LOST message */
+static uint64_t
+    unplaced; /* messages lost while there was no ring; told in the next one */
 
 uint32_t sp_lane_thread_learn(void)
 {
@@ -88,6 +89,7 @@ static void use_ring(struct sp_ring *ring)
     sp_lane.last_tid = 0;
     sp_lane.kicked = 0;
     sp_lane.pid = (uint32_t)getpid();
+    ring->lost = __atomic_exchange_n(&unplaced, 0, __ATOMIC_RELAXED);
     sp_lane.ring = ring;
 }
 
@@ -133,7 +135,6 @@ bool sp_lane_ready_slowly(void)
         return false;
     size_t parents_bytes = mapped.bytes;
     mapped.ring = NULL;
-    lost = 0;
     sp_lane_thread_learn();
     int64_t fd = sp_call(SP_CALL_HELLO, SP_HELLO_FORK, PY_VERSION_HEX, parents->lane);
     size_t bytes = 0;
@@ -213,20 +214,13 @@ static inline void publish(void)
 
 static bool reserve(uint64_t words)
 {
-    if (sp_likely(sp_lane.head + words <= sp_lane.limit) || make_room(words))
-        return true;
-    lost++;
-    return false;
+    return sp_likely(sp_lane.head + words <= sp_lane.limit) || make_room(words);
 }
 
-static void report_lost(void)
+void sp_lane_lost(void)
 {
-    if (sp_lane.head + 3 > sp_lane.limit && !make_room(3))
-        return;
-    put(message_word(SP_MSG_LOST, 2));
-    put(lost);
-    put(SP_LOST_ROOM);
-    lost = 0;
+    struct sp_ring *ring = sp_lane.ring;
+    __atomic_fetch_add(ring ? &ring->lost : &unplaced, 1, __ATOMIC_RELAXED);
 }
 
 bool sp_lane_prepare(uint64_t now)
@@ -267,12 +261,10 @@ bool sp_lane_message(enum sp_message type, const void *data, size_t size)
 {
     size_t words = (size + 7) / 8;
     if (words == 0 || words > SP_MESSAGE_WORDS_MAX || !sp_lane_ready() ||
-        !reserve(words + 1))
+        !reserve(words + 1)) {
+        if (type != SP_MSG_CALL && type != SP_MSG_FOLD) /* whose calls are counted */
+            sp_lane_lost();
         return false;
-    if (sp_unlikely(lost)) {
-        report_lost();
-        if (!reserve(words + 1))
-            return false;
     }
     put(message_word(type, words));
     copy_in(data, size);
@@ -332,9 +324,8 @@ bool sp_lane_event(struct sp_lane_record *r)
     size_t size = sizeof r->event + r->event.size;
     if (!sp_lane_owned())
         return sp_side_event(r, size);
-    if (!sp_lane_ready())
-        return false;
-    r->event.tid = sp_lane_thread; /* relearned if we are a forked child */
+    if (sp_lane_ready())
+        r->event.tid = sp_lane_thread; /* relearned if we are a forked child */
     return sp_lane_message(SP_MSG_EVENT, &r->event, size);
 }
 

@@ -98,8 +98,11 @@ static inline bool sp_lane_word(uint32_t what)
 }
 
 /* A message of `size` bytes, padded with zeros to a word; waits for room. Main GIL held.
- * False: not recorded. */
+ * False: not recorded; and counted as that, but for calls and counts of calls. */
 bool sp_lane_message(enum sp_message type, const void *data, size_t size);
+
+/* Counts something that could not be written. Any thread. */
+void sp_lane_lost(void);
 
 /* ---- functions: main GIL held -------------------------------------------------------------- */
 

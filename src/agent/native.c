@@ -83,6 +83,8 @@ static void file_opened(int dir, const char *path, int flags)
         } else if (sp_side_lock()) {
             write_open(path, flags);
             sp_side_unlock();
+        } else {
+            sp_lane_lost();
         }
     }
     errno = err;
@@ -206,8 +208,12 @@ static void thread_ended(void *seen)
 {
     (void)seen;
     static struct sp_lane_record r;
-    if (!in_own_process() || !sp_side_lock())
+    if (!in_own_process())
         return;
+    if (!sp_side_lock()) {
+        sp_lane_lost();
+        return;
+    }
     sp_record_begin(&r, SP_KIND_THREAD);
     sp_record_string(&r, SP_FIELD_OP, "end");
     sp_side_event_locked(&r, sizeof r.event + r.event.size);

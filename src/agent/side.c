@@ -1,32 +1,90 @@
 #include "agent/side.h"
 
+#include <errno.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "agent/channel.h"
 
 #define WAITS_MAX 3
-#define SPINS_MAX 100000
+
+/* ---- the lock ------------------------------------------------------------------------------ */
+
+#define SPINS_MAX  100
+#define SLEEPS_MAX 20
+#define SLEEP_NS   500000000
+#define WAITED     0x80000000u /* somebody sleeps until it is open */
+
+static bool try_lock(uint32_t value)
+{
+    uint32_t open = 0;
+    return __atomic_compare_exchange_n(&sp_lane.side_holder, &open, value, false,
+                                       __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+
+static void sleep_on(uint32_t value)
+{
+    const struct timespec most = {.tv_nsec = SLEEP_NS};
+    syscall(SYS_futex, &sp_lane.side_holder, FUTEX_WAIT_PRIVATE, value, &most, NULL, 0);
+}
+
+/* Whoever holds it may wait for room as long as the supervisor takes: so does whoever has slept for
+ * long. Without a bound, a thread that was torn out of here would hold up all others for good. */
+static bool lock_slowly(uint32_t tid)
+{
+    for (int sleeps = 0; sleeps < SLEEPS_MAX;) {
+        uint32_t value = __atomic_load_n(&sp_lane.side_holder, __ATOMIC_RELAXED);
+        if (value == 0) {
+            if (try_lock(tid | WAITED))
+                return true;
+            continue;
+        }
+        if ((value & WAITED) == 0 &&
+            !__atomic_compare_exchange_n(&sp_lane.side_holder, &value, value | WAITED,
+                                         false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+            continue;
+        errno = 0;
+        sleep_on(value | WAITED);
+        if (errno == ETIMEDOUT) {
+            sleeps++;
+            (void)sp_call(SP_CALL_WAIT, 0, 0, 0);
+        }
+    }
+    return false;
+}
 
 bool sp_side_lock(void)
 {
     uint32_t tid = sp_lane_tid();
     for (int spins = 0; spins < SPINS_MAX; spins++) {
-        uint32_t holder = 0;
-        if (__atomic_compare_exchange_n(&sp_lane.side_holder, &holder, tid, false,
-                                        __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+        if (try_lock(tid))
             return true;
-        if (holder == tid)
+        uint32_t holder = __atomic_load_n(&sp_lane.side_holder, __ATOMIC_RELAXED);
+        if ((holder & ~WAITED) == tid)
             return false;
         sched_yield();
     }
-    return false;
+    int err = errno;
+    bool locked = lock_slowly(tid);
+    errno = err;
+    return locked;
 }
 
 void sp_side_unlock(void)
 {
-    __atomic_store_n(&sp_lane.side_holder, 0, __ATOMIC_RELEASE);
+    uint32_t value = __atomic_exchange_n(&sp_lane.side_holder, 0, __ATOMIC_RELEASE);
+    if ((value & WAITED) == 0)
+        return;
+    int err = errno;
+    syscall(SYS_futex, &sp_lane.side_holder, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+    errno = err;
 }
+
+/* ---- events -------------------------------------------------------------------------------- */
 
 static bool make_room(struct sp_ring *ring, uint64_t head, size_t words)
 {
@@ -44,8 +102,10 @@ bool sp_side_event_locked(const struct sp_lane_record *r, size_t size)
 {
     struct sp_ring *ring = sp_lane.ring;
     size_t words = (size + 7) / 8;
-    if (!ring || !make_room(ring, ring->side_head, words + 1))
+    if (!ring || !make_room(ring, ring->side_head, words + 1)) {
+        sp_lane_lost();
         return false;
+    }
     uint64_t head = ring->side_head;
     ring->side[head++ % SP_SIDE_WORDS] = (uint64_t)SP_MSG_EVENT << 24 | words;
     const uint8_t *from = (const uint8_t *)&r->event;
@@ -63,8 +123,10 @@ bool sp_side_event_locked(const struct sp_lane_record *r, size_t size)
 
 bool sp_side_event(const struct sp_lane_record *r, size_t size)
 {
-    if (!sp_side_lock())
+    if (!sp_side_lock()) {
+        sp_lane_lost();
         return false;
+    }
     bool written = sp_side_event_locked(r, size);
     sp_side_unlock();
     return written;

@@ -80,17 +80,10 @@ enum sp_message {
     SP_MSG_TEXT = 4,   /* bytes of source text that the next EVENT with SP_EVENT_TEXT refers to;
                           first word: number of bytes */
     SP_MSG_FOLD = 5,   /* struct sp_ring_fold, moved out of the full table */
-    SP_MSG_LOST = 6,   /* 2 words: number of calls not recorded, reason (enum sp_lost_reason) */
-    SP_MSG_CALL = 7,   /* struct sp_ring_call: one call told by itself (below level `all`) */
-    SP_MSG_TAMPER = 8, /* text: an attempt on the tracer that the agent noticed; padded with zeros */
+    SP_MSG_CALL = 6,   /* struct sp_ring_call: one call told by itself (below level `all`) */
+    SP_MSG_TAMPER = 7, /* text: an attempt on the tracer that the agent noticed; padded with zeros */
 };
 #define SP_TAMPER_TEXT_MAX 200u
-
-enum sp_lost_reason {
-    SP_LOST_FUNCTIONS = 1, /* more functions than the arena holds */
-    SP_LOST_THREAD = 2,    /* a thread's calls could not be attributed */
-    SP_LOST_ROOM = 3,      /* messages (not calls) for which no room was made */
-};
 
 #define SP_MESSAGE_WORDS_MAX 8192u /* 64 KiB; longer texts go in pieces */
 
@@ -312,6 +305,7 @@ struct sp_ring {
     uint32_t folds_used;
     uint32_t started;      /* 1: the program itself runs (cpython.run_* was seen) */
     uint64_t fold_lost;    /* calls that found neither room nor id */
+    uint64_t lost;         /* messages but calls that found no room; by any thread */
     uint32_t ended;        /* enum sp_ended */
     uint32_t own_locks;    /* subinterpreters whose calls are not seen: see agent/calls.c */
 

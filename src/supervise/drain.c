@@ -277,16 +277,13 @@ static void claim_lost(struct sp_trace_writer *w, uint64_t count, const char *re
     sp_trace_lost(w, count > UINT32_MAX ? UINT32_MAX : count, reason);
 }
 
-static void message_lost(struct sp_trace_writer *w)
+/* What the agent could not write, since it was last told. */
+static void tell_lost(struct sp_lane *lane, struct sp_trace_writer *w)
 {
-    const char *reason = "the agent could not record";
-    if (message.words[1] == SP_LOST_FUNCTIONS)
-        reason = "more functions than a process's ring holds";
-    else if (message.words[1] == SP_LOST_THREAD)
-        reason = "calls of a thread that could not be attributed";
-    else if (message.words[1] == SP_LOST_ROOM)
-        reason = "messages that found no room in a process's ring";
-    claim_lost(w, message.words[0], reason);
+    uint64_t lost = __atomic_load_n(&lane->ring->lost, __ATOMIC_RELAXED);
+    if (lost > lane->lost_told)
+        claim_lost(w, lost - lane->lost_told, "events that found no room in a ring");
+    lane->lost_told = lost;
 }
 
 static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w,
@@ -309,10 +306,6 @@ static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w,
         break;
     case SP_MSG_FOLD:
         message_fold(lane, w, words);
-        break;
-    case SP_MSG_LOST:
-        if (words == 2)
-            message_lost(w);
         break;
     case SP_MSG_CALL:
         message_call(lane, w, words);
@@ -432,6 +425,7 @@ bool sp_lane_drain(struct sp_lane *lane, struct sp_trace_writer *w, size_t words
     }
     run_flush(lane, w);
     side_drain(lane, w, side, UINT64_MAX);
+    tell_lost(lane, w);
     tail_publish(lane);
     return __atomic_load_n(&lane->ring->head, __ATOMIC_RELAXED) != lane->tail;
 }
@@ -442,6 +436,7 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w)
         return;
     sp_lane_drain(lane, w, 0);
     lane->finished = true;
+    tell_lost(lane, w);
     sp_ticks_refresh(&lane->lanes->ticks);
     uint32_t used = __atomic_load_n(&lane->ring->folds_used, __ATOMIC_RELAXED);
     if (used > SP_FOLDS_MAX)

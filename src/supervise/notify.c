@@ -315,6 +315,9 @@ bool sp_notify(struct sp_supervisor *s)
         .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid, &n.data)};
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
+        if (s->processes.count == SP_PROCESSES_MAX)
+            sp_trace_lost(s->writer, 1,
+                          "calls of processes too many to keep account of");
         sp_notify_answer(s, n.id, (pid_t)n.pid, SP_REFUSE(EAGAIN));
         return true;
     }

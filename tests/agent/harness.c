@@ -47,6 +47,7 @@ struct lane {
     uint32_t functions;
     uint32_t tid;
     uint64_t text;
+    uint64_t lost;
 };
 
 static struct lane lanes[LANES_MAX];
@@ -168,10 +169,6 @@ static void take_message(struct lane *lane, unsigned type, size_t size)
     case SP_MSG_FOLD:
         fprintf(out, "{\"row\":\"fold\",\"pid\":%d}\n", lane->pid);
         break;
-    case SP_MSG_LOST:
-        fprintf(out, "{\"row\":\"lost\",\"pid\":%d,\"count\":%llu}\n", lane->pid,
-                (unsigned long long)first);
-        break;
     case SP_MSG_CALL: {
         struct sp_ring_call call;
         memcpy(&call, message, sizeof call);
@@ -267,6 +264,11 @@ static void drain(struct lane *lane)
                              __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE));
     __atomic_store_n(&ring->tail, lane->tail, __ATOMIC_RELEASE);
     print_slots(lane);
+    uint64_t lost = __atomic_load_n(&ring->lost, __ATOMIC_RELAXED);
+    if (lost > lane->lost)
+        fprintf(out, "{\"row\":\"lost\",\"pid\":%d,\"count\":%llu}\n", lane->pid,
+                (unsigned long long)(lost - lane->lost));
+    lane->lost = lost;
 }
 
 static struct lane *find_lane(pid_t pid)
