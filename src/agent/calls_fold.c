@@ -140,6 +140,15 @@ void sp_fold_lost(uint64_t count)
         sp_lane.ring->fold_lost += count;
 }
 
+/* Calls are told apart from returns and resumes, so that they add up. */
+void sp_word_lost(uint32_t what)
+{
+    if (what & (SP_WORD_RETURN | SP_WORD_RESUME))
+        sp_lane_lost();
+    else
+        sp_fold_lost(1);
+}
+
 /* Place of the pair in the table. */
 static uint32_t place_of(uint64_t key)
 {
@@ -184,7 +193,11 @@ void sp_fold_tell(uint32_t callee, uint32_t caller, uint32_t depth, uint32_t lin
         .depth = depth,
         .line = line,
     };
-    if (callee == 0 || !sp_lane_message(SP_MSG_CALL, &call, sizeof call))
+    if (callee != 0 && sp_lane_message(SP_MSG_CALL, &call, sizeof call))
+        return;
+    if (line != 0)
+        sp_lane_lost(); /* of C functions only some calls are told */
+    else
         sp_fold_lost(1);
 }
 

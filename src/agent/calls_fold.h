@@ -52,6 +52,7 @@ void sp_fold_count(struct sp_function *function, struct sp_call *call, bool resu
 void sp_fold_over(struct sp_function *function, bool resumed);
 struct sp_call *sp_fold_find(struct sp_stack *stack, uint32_t id);
 void sp_fold_lost(uint64_t count);
+void sp_word_lost(uint32_t what); /* SP_WORD_* bits, at level `all` */
 uint32_t sp_fold_again(const struct sp_call *call);
 
 /* Tells one call by itself. `line`: of the call, for a C function. */

@@ -82,7 +82,7 @@ static inline void word(uint32_t id, uint32_t what)
     if (sp_unlikely(muted.state != NULL))
         unmute();
     if (__builtin_expect(id == 0 || !sp_lane_word(id | what), 0))
-        sp_fold_lost(1);
+        sp_word_lost(what);
 }
 
 CALLBACK(all_start)
@@ -380,7 +380,7 @@ void sp_monitor_take_over(void)
                          ? sp_monitoring_events(monitoring, tool, events_folded)
                          : NULL;
     if (!done)
-        sp_fold_lost(1);
+        sp_lane_lost(); /* an unknown number */
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
 }

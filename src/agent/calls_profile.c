@@ -165,7 +165,7 @@ static inline void set_tracing(PyThreadState *state, bool on)
 static inline void word(uint32_t id, uint32_t what)
 {
     if (__builtin_expect(id == 0 || !sp_lane_word(id | what), 0))
-        sp_fold_lost(1);
+        sp_word_lost(what);
 }
 
 static void all_return(PyFrameObject *frame, PyObject *arg)

@@ -67,7 +67,7 @@ static struct sp_answer hello(struct sp_act_call *call)
     if (sp_lane_new(&s->lanes, ++s->lane_last, process->pid, parent.lane,
                     &process->lane, &fd, &error) != 0) {
         process->lane = NULL;
-        sp_trace_lost(s->writer, 1, "what a process did that got no ring");
+        sp_trace_lost(s->writer, 1, 0, "what a process did that got no ring");
         return SP_REFUSE(ENOMEM);
     }
     return (struct sp_answer){

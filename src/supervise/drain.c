@@ -20,6 +20,7 @@ static struct {
     uint64_t t_ns;      /* of the run's first entry */
     uint64_t gap_ticks; /* told by a TIME message, to be added to the next word's */
     uint32_t count;
+    uint32_t calls;
     uint32_t raised_count;
     uint32_t resumed_count;
     int32_t ids[RUN_MAX];
@@ -44,6 +45,7 @@ static void run_flush(struct sp_lane *lane, struct sp_trace_writer *w)
                         .pid = lane->pid,
                         .tid = lane->tid,
                         .count = run.count,
+                        .calls = run.calls,
                         .ids = run.ids,
                         .dt = run.dt,
                         .raised = run.raised,
@@ -51,7 +53,7 @@ static void run_flush(struct sp_lane *lane, struct sp_trace_writer *w)
                         .resumed = run.resumed,
                         .resumed_count = run.resumed_count,
                     });
-    run.count = run.raised_count = run.resumed_count = 0;
+    run.count = run.calls = run.raised_count = run.resumed_count = 0;
 }
 
 /* The id's slow path: a function that the trace does not know yet, or one that is no function. */
@@ -72,8 +74,11 @@ static inline void call_word(struct sp_lane *lane, struct sp_trace_writer *w,
     lane->last_ticks += (uint32_t)word;
     uint32_t id = what & CALL_ID;
     uint32_t trace_id = id < lane->ids_size ? lane->ids[id] : 0;
+    bool call = (what & (CALL_RETURN | CALL_RESUME)) == 0;
     if (__builtin_expect(trace_id == 0, 0)) {
+        uint64_t lost = lane->ids_lost;
         trace_id = id_new(lane, w, id);
+        lane->ids_lost_calls += call && lane->ids_lost != lost;
         if (trace_id == 0)
             return;
     }
@@ -85,6 +90,7 @@ static inline void call_word(struct sp_lane *lane, struct sp_trace_writer *w,
         run.t_ns = sp_ticks_at(&lane->lanes->ticks, lane->last_ticks);
         dt = 0;
     }
+    run.calls += call;
     run.dt[at] = (uint32_t)dt;
     run.ids[at] = what & CALL_RETURN ? -(int32_t)trace_id : (int32_t)trace_id;
     if (what & CALL_RESUME)
@@ -202,6 +208,7 @@ static void fold_write(struct sp_lane *lane, struct sp_trace_writer *w,
     sp_trace_uint(w, "self", sp_ticks_span(ticks, fold->self));
     if (fold->resumes)
         sp_trace_uint(w, "resumes", fold->resumes);
+    sp_trace_calls(w, fold->count);
     sp_trace_end(w);
 }
 
@@ -236,6 +243,8 @@ static void message_call(struct sp_lane *lane, struct sp_trace_writer *w,
     sp_trace_uint(w, "depth", call.depth);
     if (callee.native)
         sp_trace_bool(w, "native", true);
+    else
+        sp_trace_calls(w, 1);
     sp_trace_end(w);
 }
 
@@ -272,9 +281,12 @@ static void message_fold(struct sp_lane *lane, struct sp_trace_writer *w,
 
 /* A loss that the guest tells of. Without a bound the sum of all could be made to wrap, down
  * to nothing. */
-static void claim_lost(struct sp_trace_writer *w, uint64_t count, const char *reason)
+static void claim_lost(struct sp_trace_writer *w, uint64_t count, bool calls,
+                       const char *reason)
 {
-    sp_trace_lost(w, count > UINT32_MAX ? UINT32_MAX : count, reason);
+    if (count > UINT32_MAX)
+        count = UINT32_MAX;
+    sp_trace_lost(w, count, calls ? count : 0, reason);
 }
 
 /* What the agent could not write, since it was last told. */
@@ -282,7 +294,8 @@ static void tell_lost(struct sp_lane *lane, struct sp_trace_writer *w)
 {
     uint64_t lost = __atomic_load_n(&lane->ring->lost, __ATOMIC_RELAXED);
     if (lost > lane->lost_told)
-        claim_lost(w, lost - lane->lost_told, "events that found no room in a ring");
+        claim_lost(w, lost - lane->lost_told, false,
+                   "events that found no room in a ring");
     lane->lost_told = lost;
 }
 
@@ -448,11 +461,11 @@ void sp_lane_finish(struct sp_lane *lane, struct sp_trace_writer *w)
     }
     uint64_t lost = __atomic_load_n(&lane->ring->fold_lost, __ATOMIC_RELAXED);
     if (lost)
-        claim_lost(w, lost, "calls that found no room to be counted");
+        claim_lost(w, lost, true, "calls that found no room to be counted");
     lost = __atomic_load_n(&lane->ring->own_locks, __ATOMIC_RELAXED);
     if (lost)
-        claim_lost(w, lost, "calls in subinterpreters with their own lock");
+        claim_lost(w, lost, false, "calls in subinterpreters with their own lock");
     if (lane->ids_lost)
-        sp_trace_lost(w, lane->ids_lost,
+        sp_trace_lost(w, lane->ids_lost, lane->ids_lost_calls,
                       "more functions in a run than their ids have room for");
 }

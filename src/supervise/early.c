@@ -52,7 +52,7 @@ void sp_early_tell(struct sp_early *early, struct sp_trace_writer *w)
         sp_trace_end(w);
     }
     if (early->lost > 0)
-        sp_trace_lost(w, early->lost, "opens before the program began");
+        sp_trace_lost(w, early->lost, 0, "opens before the program began");
     early->lost = 0;
     sp_early_release(early);
 }

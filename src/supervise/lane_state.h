@@ -39,8 +39,9 @@ struct sp_lane {
 
     uint32_t *ids; /* by the lane's id: the trace's id, 0 not yet given */
     uint32_t ids_size;
-    uint64_t ids_lost;  /* words whose function found no place in `ids` */
-    uint64_t lost_told; /* of what the agent says it could not write */
+    uint64_t ids_lost;       /* words whose function found no place in `ids` */
+    uint64_t ids_lost_calls; /* of them: calls, and no returns or resumes */
+    uint64_t lost_told;      /* of what the agent says it could not write */
 
     struct sp_lane_text text; /* for the next event */
 

@@ -66,7 +66,7 @@ static void tell_output(struct sp_supervisor *s, int number, const char *data,
         return;
     if (s->output_told_bytes + size > OUTPUT_TEXT_MAX ||
         s->output_told >= OUTPUT_EVENTS_MAX) {
-        sp_trace_lost(s->writer, 1, "more output than the trace keeps");
+        sp_trace_lost(s->writer, 1, 0, "more output than the trace keeps");
         return;
     }
     drain_all(s);

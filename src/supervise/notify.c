@@ -316,7 +316,7 @@ bool sp_notify(struct sp_supervisor *s)
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
         if (s->processes.count == SP_PROCESSES_MAX)
-            sp_trace_lost(s->writer, 1,
+            sp_trace_lost(s->writer, 1, 0,
                           "calls of processes too many to keep account of");
         sp_notify_answer(s, n.id, (pid_t)n.pid, SP_REFUSE(EAGAIN));
         return true;

@@ -10,6 +10,7 @@
 
 struct sp_loss {
     uint64_t count;
+    uint64_t calls; /* of the program that these events stood for, as far as known */
     char reason[SP_LOSS_REASON_MAX];
 };
 
@@ -18,6 +19,7 @@ struct sp_losses {
     size_t count; /* of entries in use */
 };
 
-void sp_losses_add(struct sp_losses *l, uint64_t count, const char *reason);
+void sp_losses_add(struct sp_losses *l, uint64_t count, uint64_t calls,
+                   const char *reason);
 
 #endif

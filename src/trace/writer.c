@@ -47,7 +47,8 @@ struct sp_trace_writer {
     uint64_t block_clock_ns; /* the clock then */
     uint64_t block_seq;      /* seq after the checkpoint */
     uint64_t lost;
-    bool capped; /* something found no room below the cap */
+    uint64_t calls; /* of the program that the event in hand stands for */
+    bool capped;    /* something found no room below the cap */
     uint64_t counts[SP_KIND_COUNT];
 };
 
@@ -234,6 +235,8 @@ static void put_loss(struct sp_trace_writer *w, const struct sp_loss *loss)
     put_key_uint(&w->line, "count", loss->count);
     sp_json_key(&w->line, "reason");
     sp_json_string(&w->line, loss->reason, strlen(loss->reason));
+    if (loss->calls > 0)
+        put_key_uint(&w->line, "calls", loss->calls);
     if (w->missing > 0)
         put_key_uint(&w->line, "missing", w->missing);
     sp_buffer_append(&w->line, "}\n", 2);
@@ -269,7 +272,7 @@ static void tell_losses(struct sp_trace_writer *w, enum urgency urgency)
 static void swallow(struct sp_trace_writer *w, uint64_t count)
 {
     w->capped |= !w->line.failed && !w->sink.full;
-    sp_losses_add(&w->losses, count, why_no_room(w));
+    sp_losses_add(&w->losses, count, w->calls, why_no_room(w));
     w->lost += count;
     w->missing += count;
     w->seq += count;
@@ -342,6 +345,7 @@ static void begin(struct sp_trace_writer *w, enum sp_kind kind, enum sp_layer la
     SP_BUG_ON(w->state != STATE_READY);
     w->state = STATE_EVENT;
     w->kind = kind;
+    w->calls = 0;
     if (w->silent)
         return;
     if (w->missing > 0)
@@ -482,16 +486,23 @@ void sp_trace_run(struct sp_trace_writer *w, const struct sp_trace_run *run)
 {
     SP_BUG_ON(run->count == 0 || run->count > SP_TRACE_RUN_MAX);
     begin(w, SP_KIND_RUN, SP_LAYER_PYTHON, run->t_ns, run->pid, run->tid);
+    w->calls = run->calls;
     if (!w->silent)
         sp_runs_append(&w->line, run);
     end(w, SP_KIND_RUN, run->count);
 }
 
-void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, const char *reason)
+void sp_trace_calls(struct sp_trace_writer *w, uint64_t calls)
+{
+    w->calls = calls;
+}
+
+void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, uint64_t calls,
+                   const char *reason)
 {
     w->lost += count;
     if (!w->silent)
-        sp_losses_add(&w->losses, count, reason);
+        sp_losses_add(&w->losses, count, calls, reason);
 }
 
 void sp_trace_guard(struct sp_trace_writer *w)

@@ -80,6 +80,9 @@ uint64_t sp_trace_end(struct sp_trace_writer *w); /* returns the event's seq */
 /* The seq of the event that is begun, or that the next one will have at the least. */
 uint64_t sp_trace_seq(const struct sp_trace_writer *w);
 
+/* The event that is begun stands for so many calls of the program: told of it, should it be lost. */
+void sp_trace_calls(struct sp_trace_writer *w, uint64_t calls);
+
 /* Gives up the event that was begun; its seq is given again. */
 void sp_trace_cancel(struct sp_trace_writer *w);
 
@@ -92,6 +95,7 @@ struct sp_trace_run {
     int pid;
     int tid;
     uint32_t count;
+    uint32_t calls; /* of the count: without returns and resumes */
     const int32_t *ids;
     const uint32_t *dt;
     const uint16_t *raised;
@@ -102,8 +106,10 @@ struct sp_trace_run {
 void sp_trace_run(struct sp_trace_writer *w, const struct sp_trace_run *run);
 
 /* Counts events as lost that never reached the writer (a ring that could not hold them, and
- * the like). A `lost` line tells of them, by reason, before the next checkpoint. */
-void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, const char *reason);
+ * the like), and the calls of the program among what they stood for. A `lost` line tells of them, by
+ * reason, before the next checkpoint. */
+void sp_trace_lost(struct sp_trace_writer *w, uint64_t count, uint64_t calls,
+                   const char *reason);
 
 /* Writes out what is buffered; with a checkpoint when one is due, or when `force` and there
  * was any event since the last. Called by the supervisor's loop when it is idle, never

@@ -194,7 +194,7 @@ static void test_lane_claims_of_losses_take_none_away(void **state)
     struct pair p;
     (void)state;
     pair_open(&p, SP_CALLS_FOLDED);
-    sp_trace_lost(p.store.w, 10, "output");
+    sp_trace_lost(p.store.w, 10, 0, "output");
     p.ring->fold_lost = UINT64_MAX - 4;
     sp_lane_finish(p.lane, p.store.w);
     assert_true(sp_trace_lost_count(p.store.w) > 10);

@@ -100,7 +100,7 @@ static inline void golden_body(struct sp_trace_writer *w)
     golden_open(w, 6000, "write", hostile, sizeof hostile - 1);
     const uint64_t first = golden_violation(w, 7000);
     sp_trace_end(w);
-    sp_trace_lost(w, 5, "ring-full");
+    sp_trace_lost(w, 5, 0, "ring-full");
     golden_open(w, 6500, "read", "/work/late.csv", 14); /* time would run backwards */
     sp_trace_begin(w, SP_KIND_OUTPUT, SP_LAYER_SUPERVISOR, 8000, 100, 100);
     sp_trace_string(w, "stream", "stdout");

@@ -150,10 +150,10 @@ static void test_writer_losses_are_told_by_reason(void **state)
     (void)state;
     store_start(&s);
     for (int i = 0; i < 1000; i++) {
-        sp_trace_lost(s.w, 2, "ring-full");
+        sp_trace_lost(s.w, 2, 0, "ring-full");
         store_open_event(&s, 1);
     }
-    sp_trace_lost(s.w, 7, "thread");
+    sp_trace_lost(s.w, 7, 0, "thread");
     assert_int_equal(store_finish(&s), 0);
     char *text = store_text(&s);
     assert_non_null(strstr(text, "\"count\":2000,\"reason\":\"ring-full\"}"));
@@ -192,7 +192,7 @@ static void test_writer_without_a_file_counts(void **state)
                        "key"),
         "[]");
     assert_int_equal(sp_trace_end(w), 2);
-    sp_trace_lost(w, 3, "ring-full");
+    sp_trace_lost(w, 3, 0, "ring-full");
     sp_trace_flush(w, true);
     assert_int_equal(store_finish(&s), 0);
     assert_int_equal(sp_trace_count(w, SP_KIND_OPEN), 1);
