@@ -403,7 +403,7 @@ static void events_again(void)
     PyErr_Fetch(&type, &value, &trace);
     PyObject *done = sp_monitoring_events(monitoring, tool, armed);
     if (!done)
-        sp_fold_lost(1);
+        sp_lane_lost(); /* an unknown number */
     Py_XDECREF(done);
     PyErr_Restore(type, value, trace);
 }

@@ -305,19 +305,27 @@ bool sp_notify_valid(const struct sp_act_call *call)
     return sp_listener_valid(call->s->guest.listener, call->n->id);
 }
 
+/* After a process was not found: whether it is there all the same, and we are at our own limit. */
+static bool unaccounted(const struct sp_supervisor *s)
+{
+    return s->processes.count == SP_PROCESSES_MAX || errno == EMFILE ||
+           errno == ENFILE || errno == ENOMEM;
+}
+
 bool sp_notify(struct sp_supervisor *s)
 {
     struct seccomp_notif n;
     int result = sp_listener_receive(s->guest.listener, &n);
     if (result != 0)
         return result == -EAGAIN;
-    struct sp_act_call call = {
-        .s = s, .n = &n, .process = sp_notify_process(s, (pid_t)n.pid, &n.data)};
+    struct sp_act_call call = {.s = s, .n = &n};
+    errno = 0;
+    call.process = sp_notify_process(s, (pid_t)n.pid, &n.data);
     if (call.process == NULL) {
         /* Gone, or one process too many to keep account of: it may not go on unrecorded. */
-        if (s->processes.count == SP_PROCESSES_MAX)
+        if (unaccounted(s))
             sp_trace_lost(s->writer, 1, 0,
-                          "calls of processes too many to keep account of");
+                          "calls of processes for which there was no room");
         sp_notify_answer(s, n.id, (pid_t)n.pid, SP_REFUSE(EAGAIN));
         return true;
     }

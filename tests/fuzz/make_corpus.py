@@ -77,8 +77,15 @@ def side(body: bytes) -> bytes:
 def function(number: int, name: str, module: str = "m", file: str = "/w/job.py",
              native: int = 0) -> bytes:  # fmt: skip
     text = (name + module + file).encode()
-    head = struct.pack("<IHHHBB", 10 + number, len(name), len(module), len(file), native, 1)
-    return struct.pack("<BHH", FUNCTION, number, 64 * number % 65521) + head + bytes([len(text)]) + text
+    head = struct.pack(
+        "<IHHHBB", 10 + number, len(name), len(module), len(file), native, 1
+    )
+    return (
+        struct.pack("<BHH", FUNCTION, number, 64 * number % 65521)
+        + head
+        + bytes([len(text)])
+        + text
+    )
 
 
 def fold(place: int, caller: int, callee: int, count: int, resumes: int = 0) -> bytes:
@@ -101,16 +108,22 @@ def drain(most: int = 0) -> bytes:
 
 
 def rings() -> dict[str, bytes]:
-    functions = function(1, "outer") + function(2, "f.<locals>.inner") + function(
-        3, "print", "builtins", "", native=1
+    functions = (
+        function(1, "outer")
+        + function(2, "f.<locals>.inner")
+        + function(3, "print", "builtins", "", native=1)
     )
     run = words(
         call_word(1), call_word(2), call_word(2 | RETURN | RESUME), call_word(2 | RESUME),
         call_word(2 | RETURN | RAISED), call_word(1 | RETURN),
     )  # fmt: skip
-    opened = event("OPEN", path="/w/data.csv", op="read", at_file="/w/job.py", at_line=3)
+    opened = event(
+        "OPEN", path="/w/data.csv", op="read", at_file="/w/job.py", at_line=3
+    )
     text = message(TEXT, struct.pack("<Q", 8) + b"x = 1\n\xc3\xa9")
-    code = message(EVENT_MESSAGE, event("CODE", 1, event="exec", file="<string>", size=8))
+    code = message(
+        EVENT_MESSAGE, event("CODE", 1, event="exec", file="<string>", size=8)
+    )
     one = struct.pack("<QIIIIII", 900, 101, 2, 1, 1, 0, 0)
     act = fields(path="/w/out.txt", op="write", at_file="/w/job.py", at_line=7,
                  stack="/w/job.py:7 main\n/w/job.py:9 <module>")  # fmt: skip
@@ -206,7 +219,9 @@ def inet6(address: bytes, port: int = 443) -> bytes:
 
 def message_header(name: int, name_size: int, parts: int, count: int, control: int = 0,
                    control_size: int = 0) -> bytes:  # fmt: skip
-    return struct.pack("<QIIQQQQii", name, name_size, 0, parts, count, control, control_size, 0, 0)
+    return struct.pack(
+        "<QIIQQQQii", name, name_size, 0, parts, count, control, control_size, 0, 0
+    )
 
 
 def frames_of_311() -> tuple[bytes, bytes]:
@@ -215,7 +230,10 @@ def frames_of_311() -> tuple[bytes, bytes]:
         "<IIQ23H2x", 0x030B07F0, 1, BASE + 0x400, 8, 0x100, 0, 16, 8, 0x18, 0x10, 0x20, 0x28,
         8, 0x10, 0, 0x18, 0x20, 0x30, 0x20, 0x10, 0x10, 0x18, 0x30, 0x48, 0, 0,
     )  # fmt: skip
-    text = struct.pack("<QQQI", 1, 0, 9, 1 << 2 | 1 << 5 | 1 << 6).ljust(0x30, b"\0") + b"/w/job.py"
+    text = (
+        struct.pack("<QQQI", 1, 0, 9, 1 << 2 | 1 << 5 | 1 << 6).ljust(0x30, b"\0")
+        + b"/w/job.py"
+    )
     table = struct.pack("<QQQ4x", 1, 0, 4).ljust(0x20, b"\0") + b"\xf0\x01\x80\x00"
     thread = laid({8: bytes(8), 16: struct.pack("<Q", BASE + 0x500)})
     frame = laid({0x10: struct.pack("<Q", BASE + 0x700), 0x18: bytes(8),
@@ -256,25 +274,63 @@ def notifications() -> dict[str, bytes]:
                call(316, CWD, at(0), FOLDER, at(0x80), 2), call(265, MEMORY, at(0xC0), CWD,
                at(0x40), 0x1000), call(88, at(0x300), at(0x40)), call(133, at(0x40), 0o20666),
                call(76, at(0x40), 5)]  # fmt: skip
-    attributes = [call(90, at(0), 0o6777), call(280, CWD, at(0), at(0x400), 0),
-                  call(280, MEMORY, NONE, NONE, 0), call(188, at(0), at(0x40), at(0x80), 8, 0),
-                  call(93, MEMORY, 0, 0), call(197, at(0), at(0x300)),
-                  call(235, at(0), at(0x3F0)), call(452, FOLDER, at(0xC0), 0o777, 0x1000)]
-    network = [call(42, UDP4, at(0x100), 16), call(42, TCP6, at(0x140), 28),
-               call(42, UNIX, at(0x180), 11), call(49, UNIX, at(0x1A0), 22),
-               call(44, UDP4, at(0), 8, 0, at(0x100), 16), call(46, UDP4, at(0), 0),
-               call(307, UDP4, at(0), 2, 0), call(50, TCP6, 5)]
-    others = [call(41, 2, 2, 0), call(53, 1, 1, 0, at(0)), call(54, TCP6, 41, 26, at(0), 4),
-              call(62, SELF, 9), call(234, SELF, SELF, 0), call(302, SELF, 7, at(0), at(16)),
-              call(16, PIPE, 0x5412, at(0)), call(72, PIPE, 8, SELF)]
-    tasks = [call(56, 0x11), call(157, 15, at(0)), call(9, NONE, 4096, 5, 2, MEMORY),
-             call(10, at(0), 4096, 5), call(435, at(0), 88), call(101, 16, SELF),
-             call(203, SELF, 8, at(0)), call(231, 3)]
-    agents = [call(AGENT, 4), call(AGENT, 6, at(0), at(0x1000)), call(AGENT, 2),
-              call(AGENT, 3), call(AGENT, 5, 0, 1), call(AGENT, 1, 1, 0x030B07F0, 1),
-              call(AGENT, 6, at(0), END), call(AGENT, 99)]
+    attributes = [
+        call(90, at(0), 0o6777),
+        call(280, CWD, at(0), at(0x400), 0),
+        call(280, MEMORY, NONE, NONE, 0),
+        call(188, at(0), at(0x40), at(0x80), 8, 0),
+        call(93, MEMORY, 0, 0),
+        call(197, at(0), at(0x300)),
+        call(235, at(0), at(0x3F0)),
+        call(452, FOLDER, at(0xC0), 0o777, 0x1000),
+    ]
+    network = [
+        call(42, UDP4, at(0x100), 16),
+        call(42, TCP6, at(0x140), 28),
+        call(42, UNIX, at(0x180), 11),
+        call(49, UNIX, at(0x1A0), 22),
+        call(44, UDP4, at(0), 8, 0, at(0x100), 16),
+        call(46, UDP4, at(0), 0),
+        call(307, UDP4, at(0), 2, 0),
+        call(50, TCP6, 5),
+    ]
+    others = [
+        call(41, 2, 2, 0),
+        call(53, 1, 1, 0, at(0)),
+        call(54, TCP6, 41, 26, at(0), 4),
+        call(62, SELF, 9),
+        call(234, SELF, SELF, 0),
+        call(302, SELF, 7, at(0), at(16)),
+        call(16, PIPE, 0x5412, at(0)),
+        call(72, PIPE, 8, SELF),
+    ]
+    tasks = [
+        call(56, 0x11),
+        call(157, 15, at(0)),
+        call(9, NONE, 4096, 5, 2, MEMORY),
+        call(10, at(0), 4096, 5),
+        call(435, at(0), 88),
+        call(101, 16, SELF),
+        call(203, SELF, 8, at(0)),
+        call(231, 3),
+    ]
+    agents = [
+        call(AGENT, 4),
+        call(AGENT, 6, at(0), at(0x1000)),
+        call(AGENT, 2),
+        call(AGENT, 3),
+        call(AGENT, 5, 0, 1),
+        call(AGENT, 1, 1, 0x030B07F0, 1),
+        call(AGENT, 6, at(0), END),
+        call(AGENT, 99),
+    ]
     out = {}
-    for name, policy in (("closed", CLOSED), ("open", OPEN), ("judged", JUDGED), ("stop", STOP)):
+    for name, policy in (
+        ("closed", CLOSED),
+        ("open", OPEN),
+        ("judged", JUDGED),
+        ("stop", STOP),
+    ):
         out[f"opens_{name}"] = notified(policy, opens, paths)
         out[f"changes_{name}"] = notified(policy, changes, paths)
         out[f"attributes_{name}"] = notified(policy | STARTED, attributes, paths)
