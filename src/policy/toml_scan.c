@@ -14,6 +14,7 @@ struct scan {
     char open[DEPTH_MAX]; /* '[' or '{' */
     unsigned depth;
     unsigned parts; /* of the key, as far as it is one */
+    bool value;     /* behind a '=': what comes is no key */
 };
 
 static void new_line(struct scan *s)
@@ -21,6 +22,7 @@ static void new_line(struct scan *s)
     s->line = s->at + 1;
     s->line_number++;
     s->parts = 0;
+    s->value = s->value && s->depth > 0;
 }
 
 /* Three quotes in a row open and close a text of several lines. */
@@ -69,6 +71,22 @@ static int fail(const struct scan *s, const char *why, struct sp_error *reterr)
     return code;
 }
 
+static bool in_table(const struct scan *s)
+{
+    return s->depth > 0 && s->open[s->depth - 1] == '{';
+}
+
+/* The parser asks of such a character whether it is a space, and takes most answers for impossible. */
+static int scan_letter(struct scan *s, struct sp_error *reterr)
+{
+    return s->value || ((unsigned char)*s->at & 0x80) == 0
+               ? 0
+               : fail(s,
+                      "this is no TOML: a key that is not in quotes has letters, "
+                      "digits, '_' and '-' only; what follows was not read",
+                      reterr);
+}
+
 static int scan_one(struct scan *s, struct sp_error *reterr)
 {
     switch (*s->at) {
@@ -88,6 +106,7 @@ static int scan_one(struct scan *s, struct sp_error *reterr)
     case '[':
     case '{':
         s->parts = 0;
+        s->value = s->value && *s->at == '[';
         if (s->depth == DEPTH_MAX)
             return fail(s, "it is nested too deep", reterr);
         s->open[s->depth++] = *s->at;
@@ -103,19 +122,27 @@ static int scan_one(struct scan *s, struct sp_error *reterr)
                 "was not read",
                 reterr);
         s->depth -= s->depth > 0;
+        s->value = true;
         return 0;
     case '=':
+        s->parts = 0;
+        s->value = true;
+        return 0;
     case ',':
         s->parts = 0;
+        s->value = s->value && !in_table(s);
         return 0;
     default:
-        return 0;
+        return scan_letter(s, reterr);
     }
 }
 
 int sp_toml_scan(const char *text, size_t size, struct sp_error *reterr)
 {
     struct scan s = {.at = text, .end = text + size, .line = text, .line_number = 1};
+    static const char mark[] = "\xef\xbb\xbf"; /* of the byte order */
+    if (size >= 3 && memcmp(text, mark, 3) == 0)
+        s.at += 3;
     for (; s.at < s.end; s.at++) {
         int code = scan_one(&s, reterr);
         if (code != 0)
