@@ -76,15 +76,28 @@ static bool in_table(const struct scan *s)
     return s->depth > 0 && s->open[s->depth - 1] == '{';
 }
 
+/* Whether a character that is not ASCII begins here; what is no character the parser tells. */
+static bool is_foreign(const struct scan *s)
+{
+    unsigned char lead = (unsigned char)*s->at;
+    int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+    if (lead < 0xc2 || lead > 0xf4 || s->end - s->at <= more)
+        return false;
+    for (int i = 1; i <= more; i++)
+        if (((unsigned char)s->at[i] & 0xc0) != 0x80)
+            return false;
+    return true;
+}
+
 /* The parser asks of such a character whether it is a space, and takes most answers for impossible. */
 static int scan_letter(struct scan *s, struct sp_error *reterr)
 {
-    return s->value || ((unsigned char)*s->at & 0x80) == 0
-               ? 0
-               : fail(s,
-                      "this is no TOML: a key that is not in quotes has letters, "
-                      "digits, '_' and '-' only; what follows was not read",
-                      reterr);
+    if (s->value || !is_foreign(s))
+        return 0;
+    return fail(s,
+                "this is no TOML: a key that is not in quotes has letters, digits, "
+                "'_' and '-' only; what follows was not read",
+                reterr);
 }
 
 static int scan_one(struct scan *s, struct sp_error *reterr)

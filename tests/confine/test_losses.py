@@ -372,12 +372,11 @@ def test_losses_of_more_functions_than_a_ring_holds_add_up(sandpit, calls):
     assert done.stdout == "70000", done.stderr
     trace = told(sandpit)
     assert trace.lost_calls == trace.lost["calls that found no room to be counted"]
-    with open(sandpit.trace, "rb") as lines:
-        found = sum(
-            json.loads(line)["function"].startswith("leaf")
-            for line in lines
-            if b'"kind":"call"' in line
-        )
+    found = sum(
+        event.get("count", 1)
+        for event in sandpit.events("call")
+        if event["function"].startswith("leaf")
+    )
     if calls == "all":
         leaves = {i for i, name in trace.names.items() if name.startswith("leaf")}
         found = sum(
