@@ -265,7 +265,8 @@ static void supervisor_open(const uint8_t how)
 /* The process has a lane, and the guest's side of it is ours. */
 static void lane_open(void)
 {
-    struct sp_process *process = sp_notify_process(&run.s, getpid());
+    const struct seccomp_data no_call = {.nr = -1};
+    struct sp_process *process = sp_notify_process(&run.s, getpid(), &no_call);
     int fd = -1;
     DEMAND(process != NULL);
     DEMAND(sp_lane_new(&run.s.lanes, ++run.s.lane_last, getpid(), NULL, &process->lane,
