@@ -1,8 +1,17 @@
 #include "read/line_parse.h"
 
+#include <stdint.h>
+
 #include "event/event.h"
+#include "read/repeats.h"
 #include "trace/format.h"
 #include "trace/grammar.h"
+
+static int too_much(const struct sp_line_place *place, struct sp_fault *ret_fault)
+{
+    return sp_fault_set(ret_fault, place->number, place->offset,
+                        "more values or deeper nesting than any event has");
+}
 
 static int malformed(const char *line, size_t size, const struct sp_line_place *place,
                      struct sp_fault *ret_fault)
@@ -15,18 +24,33 @@ static int malformed(const char *line, size_t size, const struct sp_line_place *
                         "a number that is too large to be read");
 }
 
+/* Names without escapes stand in the line itself, the others are known by their line only. */
+static int check_repeats(const char *line, size_t size,
+                         const struct sp_line_place *place, const struct sp_tape *tape,
+                         struct sp_fault *ret_fault)
+{
+    uint32_t node;
+    const enum sp_repeats found = sp_repeats_find(tape, &node);
+    if (found == SP_REPEATS_NONE)
+        return 0;
+    if (found == SP_REPEATS_TOO_MUCH)
+        return too_much(place, ret_fault);
+    const uintptr_t at = (uintptr_t)tape->nodes[node].text - (uintptr_t)line;
+    return sp_fault_set(ret_fault, place->number, place->offset + (at < size ? at : 0),
+                        "a member that the line has twice");
+}
+
 static int parse_values(const char *line, size_t size,
                         const struct sp_line_place *place, struct sp_tape *tape,
                         struct sp_fault *ret_fault)
 {
     switch (sp_tape_parse(tape, line, size)) {
     case SP_TAPE_OK:
-        return 0;
+        return check_repeats(line, size, place, tape, ret_fault);
     case SP_TAPE_MALFORMED:
         return malformed(line, size, place, ret_fault);
     case SP_TAPE_TOO_MUCH:
-        return sp_fault_set(ret_fault, place->number, place->offset,
-                            "more values or deeper nesting than any event has");
+        return too_much(place, ret_fault);
     default:
         return sp_fault_set(ret_fault, place->number, place->offset, "no memory");
     }

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import sandpit
 from programs import PROGRAM
 from schema import problems
 
@@ -84,5 +85,6 @@ def test_every_line_and_member_is_documented(tmp_path, policy, calls):
         assert list(problems(event, SCHEMA, SCHEMA)) == [], event
         known = {**SCHEMA["properties"], **SCHEMA["$defs"][event["kind"]]["properties"]}
         assert set(event) <= set(known), event
+    list(sandpit.load(tmp_path / "busy.sptrace"))  # no line has a member twice
     assert {"start", "import", "open", "file", "socket", "fork", "exec", "exit", "code",
             "native", "thread", "output", "exception", "end"} <= kinds

@@ -44,7 +44,8 @@ def test_columns_have_one_length_and_one_type(tmp_path):
     assert {types[name] for name in ("seq", "t", "pid", "tid", "size")} == {int}
     assert {types[name] for name in ("kind", "layer", "path", "op")} == {str}
     assert types["native"] is bool
-    assert {types[name] for name in ("list", "mixed", "huge", "nothing")} == {object}
+    assert {types[name] for name in ("list", "mixed", "huge")} == {object}
+    assert types["nothing"] is None
 
 
 def test_columns_of_many_names_are_bounded(tmp_path):
@@ -55,6 +56,59 @@ def test_columns_of_many_names_are_bounded(tmp_path):
     assert len(columns) == 257
     assert columns["others"][-1] == {"member1999": 1999}
     assert sum(value is not None for value in columns["others"]) > 1700
+
+
+LONG = _frames._ROWS_A_PIECE + 10
+
+
+def long(path):
+    """More rows than a piece has, of members whose types differ between pieces."""
+    lines = Lines()
+    for i in range(LONG):
+        late = i > LONG - 5
+        lines.add(
+            "open", path=f"/{i % 7}", number="x" if late else i, early=i < 9,
+            **({"late": i, "truth": 1} if late else {"truth": True}),
+        )  # fmt: skip
+    lines.add("open", huge=1 << 63, early=None)
+    return load(lines, path)
+
+
+def test_pieces_of_a_long_pandas_frame_fit_together(tmp_path):
+    require("pandas")
+    frame = long(tmp_path).to_pandas()
+    assert len(frame) == LONG + 2
+    types = {name: str(kind) for name, kind in frame.dtypes.items()}
+    assert (types["seq"], types["late"]) == ("Int64", "Int64")
+    assert types["early"] == "boolean"
+    assert {types[name] for name in ("number", "truth", "huge")} == {"object"}
+    assert list(frame["seq"]) == list(range(LONG + 2))
+    assert frame["number"][1] == 0 and frame["number"][LONG] == "x"
+    assert frame["number"][0] is None and frame["number"][LONG + 1] is None
+    assert frame["truth"][1] is True and frame["truth"][LONG] == 1
+    assert frame["late"].notna().sum() == 4
+    assert frame["huge"][LONG + 1] == 1 << 63
+
+
+def test_pieces_of_a_long_arrow_table_fit_together(tmp_path):
+    require("pyarrow")
+    table = long(tmp_path).to_arrow()
+    table.validate(full=True)
+    assert table.num_rows == LONG + 2
+    types = {field.name: str(field.type) for field in table.schema}
+    assert (types["seq"], types["late"], types["early"]) == ("int64", "int64", "bool")
+    assert {types[name] for name in ("number", "truth", "huge", "path")} == {"string"}
+    assert table["number"].to_pylist()[:2] == [None, "0"]
+    assert table["number"].to_pylist()[-2:] == ["x", None]
+    assert table["truth"].to_pylist()[-3:] == ["1", "1", None]
+    assert table["truth"].to_pylist()[1] == "true"
+    assert table["huge"].to_pylist()[-1] == str(1 << 63)
+
+
+def test_texts_are_held_once(tmp_path):
+    columns = _frames._columns_of(long(tmp_path))
+    assert len({id(one) for one in columns["kind"]}) == 2
+    assert len({id(one) for one in columns["path"]}) == 8
 
 
 def test_texts_of_an_arrow_column_are_well_formed():
