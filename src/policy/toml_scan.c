@@ -92,11 +92,14 @@ static bool is_foreign(const struct scan *s)
 /* The parser asks of such a character whether it is a space, and takes most answers for impossible. */
 static int scan_letter(struct scan *s, struct sp_error *reterr)
 {
-    if (s->value || !is_foreign(s))
+    if (!is_foreign(s))
         return 0;
     return fail(s,
-                "this is no TOML: a key that is not in quotes has letters, digits, "
-                "'_' and '-' only; what follows was not read",
+                s->value
+                    ? "this is no TOML: a character that only texts and comments have "
+                      "(a text stands in quotes); what follows was not read"
+                    : "this is no TOML: a key that is not in quotes has letters, "
+                      "digits, '_' and '-' only; what follows was not read",
                 reterr);
 }
 

@@ -202,6 +202,51 @@ static void test_lane_claims_of_losses_take_none_away(void **state)
     pair_close(&p);
 }
 
+/* Whatever becomes of the process: what it could not write stands in the ring. */
+static void test_lane_tells_what_found_no_room_as_it_grows(void **state)
+{
+    struct pair p;
+    uint64_t tid = 101;
+    (void)state;
+    pair_open(&p, SP_CALLS_FOLDED);
+    p.ring->lost = 3;
+    put_message(&p, SP_MSG_THREAD, &tid, sizeof tid);
+    sp_lane_drain(p.lane, p.store.w, 0);
+    assert_int_equal(sp_trace_lost_count(p.store.w), 3);
+    sp_lane_drain(p.lane, p.store.w, 0);
+    p.ring->lost = 5;
+    sp_lane_finish(p.lane, p.store.w);
+    assert_int_equal(sp_trace_lost_count(p.store.w), 5);
+    char *text = finish(&p);
+    assert_non_null(strstr(text, "\"count\":5,\"reason\":\"events that found no room"));
+    free(text);
+    pair_close(&p);
+}
+
+/* Calls are told apart from returns and resumes. */
+static void test_lane_losses_say_how_many_calls_they_stood_for(void **state)
+{
+    struct pair p;
+    (void)state;
+    pair_open(&p, SP_CALLS_ALL);
+    p.lanes.memory_max_bytes = 0; /* no room for ids */
+    add_function(&p, "f");
+    put(&p, 1ull << 32);
+    put(&p, (uint64_t)(1u | 1u << 31 | 1u << 30) << 32);
+    put(&p, (uint64_t)(1u | 1u << 30) << 32);
+    put(&p, (uint64_t)(1u | 1u << 31) << 32);
+    p.ring->fold_lost = 7;
+    sp_lane_finish(p.lane, p.store.w);
+    char *text = finish(&p);
+    assert_non_null(strstr(text, "\"count\":4,\"reason\":\"more functions in a run"));
+    assert_non_null(strstr(text, "\"calls\":1}"));
+    assert_non_null(strstr(text,
+                           "\"count\":7,\"reason\":\"calls that found no room to be "
+                           "counted\",\"calls\":7}"));
+    free(text);
+    pair_close(&p);
+}
+
 struct fields {
     struct sp_ring_event event;
     uint8_t bytes[4096];
@@ -455,6 +500,8 @@ int main(void)
         cmocka_unit_test(test_lane_forked_child_keeps_ids),
         cmocka_unit_test(test_lane_folds_are_written_at_the_end),
         cmocka_unit_test(test_lane_claims_of_losses_take_none_away),
+        cmocka_unit_test(test_lane_tells_what_found_no_room_as_it_grows),
+        cmocka_unit_test(test_lane_losses_say_how_many_calls_they_stood_for),
         cmocka_unit_test(test_lane_event_has_its_fields),
         cmocka_unit_test(test_lane_texts_have_their_line_once),
         cmocka_unit_test(test_lane_texts_that_are_coming_are_bounded),

@@ -122,6 +122,33 @@ static void test_writer_violation_finds_room_after_noise_filled_the_cap(void **s
     store_close(&s);
 }
 
+/* Of what found no room, a `call` stands for its count, a run for its calls. */
+static void test_writer_losses_say_how_many_calls_they_stood_for(void **state)
+{
+    const struct sp_trace_options options = {.size_max_bytes = 4000};
+    static const int32_t ids[] = {1, 2, -2, -1};
+    static const uint32_t dt[4];
+    struct store s = store_open(&options);
+    (void)state;
+    store_start(&s);
+    while (sp_trace_lost_count(s.w) == 0)
+        store_open_event(&s, 0);
+    sp_trace_begin(s.w, SP_KIND_CALL, SP_LAYER_PYTHON, 0, 1, 1);
+    sp_trace_calls(s.w, 1000);
+    sp_trace_end(s.w);
+    sp_trace_run(s.w,
+                 &(struct sp_trace_run){
+                     .pid = 1, .tid = 1, .count = 4, .calls = 2, .ids = ids, .dt = dt});
+    store_open_event(&s, 0);
+    assert_int_equal(sp_trace_lost_count(s.w), 7);
+    assert_int_equal(store_finish(&s), 0);
+    char *text = store_text(&s);
+    assert_non_null(strstr(text, "\"count\":7,\"reason\":\"size-cap\",\"calls\":1002,"
+                                 "\"missing\":7}"));
+    free(text);
+    store_close(&s);
+}
+
 static void test_writer_overlong_event_is_counted_as_lost(void **state)
 {
     struct store s = store_open(NULL);
@@ -269,6 +296,7 @@ int main(void)
         cmocka_unit_test(test_writer_hostile_bytes_stay_well_formed),
         cmocka_unit_test(test_writer_cap_keeps_room_for_losses_and_end),
         cmocka_unit_test(test_writer_violation_finds_room_after_noise_filled_the_cap),
+        cmocka_unit_test(test_writer_losses_say_how_many_calls_they_stood_for),
         cmocka_unit_test(test_writer_overlong_event_is_counted_as_lost),
         cmocka_unit_test(test_writer_losses_are_told_by_reason),
         cmocka_unit_test(test_writer_flush_leaves_a_checkpointed_file),
