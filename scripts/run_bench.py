@@ -1,6 +1,6 @@
 """Measure everything in bench/ against its budgets.
 
-    run_bench.py [NAME...]   all, or some: startup network files large traces calls
+    run_bench.py [NAME...]   all, or some: startup network files large traces memory calls
 
 Calls are measured for each interpreter of CALLED that the machine has, with VizTracer
 and cProfile in the same rounds. Exit code 1 when a budget is missed.
@@ -22,6 +22,7 @@ BENCHES = {
     "files": ["--compare"],
     "large": [],
     "traces": [],
+    "memory": [],
     "calls": ["--compare"],
 }
 CALLED = ((3, 11), (3, 13))

@@ -14,7 +14,6 @@ struct scan {
     char open[DEPTH_MAX]; /* '[' or '{' */
     unsigned depth;
     unsigned parts; /* of the key, as far as it is one */
-    bool value;     /* behind a '=': what comes is no key */
 };
 
 static void new_line(struct scan *s)
@@ -22,7 +21,6 @@ static void new_line(struct scan *s)
     s->line = s->at + 1;
     s->line_number++;
     s->parts = 0;
-    s->value = s->value && s->depth > 0;
 }
 
 /* Three quotes in a row open and close a text of several lines. */
@@ -71,38 +69,6 @@ static int fail(const struct scan *s, const char *why, struct sp_error *reterr)
     return code;
 }
 
-static bool in_table(const struct scan *s)
-{
-    return s->depth > 0 && s->open[s->depth - 1] == '{';
-}
-
-/* Whether a character that is not ASCII begins here; what is no character the parser tells. */
-static bool is_foreign(const struct scan *s)
-{
-    unsigned char lead = (unsigned char)*s->at;
-    int more = lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
-    if (lead < 0xc2 || lead > 0xf4 || s->end - s->at <= more)
-        return false;
-    for (int i = 1; i <= more; i++)
-        if (((unsigned char)s->at[i] & 0xc0) != 0x80)
-            return false;
-    return true;
-}
-
-/* The parser asks of such a character whether it is a space, and takes most answers for impossible. */
-static int scan_letter(struct scan *s, struct sp_error *reterr)
-{
-    if (!is_foreign(s))
-        return 0;
-    return fail(s,
-                s->value
-                    ? "this is no TOML: a character that only texts and comments have "
-                      "(a text stands in quotes); what follows was not read"
-                    : "this is no TOML: a key that is not in quotes has letters, "
-                      "digits, '_' and '-' only; what follows was not read",
-                reterr);
-}
-
 static int scan_one(struct scan *s, struct sp_error *reterr)
 {
     switch (*s->at) {
@@ -122,7 +88,6 @@ static int scan_one(struct scan *s, struct sp_error *reterr)
     case '[':
     case '{':
         s->parts = 0;
-        s->value = s->value && *s->at == '[';
         if (s->depth == DEPTH_MAX)
             return fail(s, "it is nested too deep", reterr);
         s->open[s->depth++] = *s->at;
@@ -138,27 +103,19 @@ static int scan_one(struct scan *s, struct sp_error *reterr)
                 "was not read",
                 reterr);
         s->depth -= s->depth > 0;
-        s->value = true;
         return 0;
     case '=':
-        s->parts = 0;
-        s->value = true;
-        return 0;
     case ',':
         s->parts = 0;
-        s->value = s->value && !in_table(s);
         return 0;
     default:
-        return scan_letter(s, reterr);
+        return 0;
     }
 }
 
 int sp_toml_scan(const char *text, size_t size, struct sp_error *reterr)
 {
     struct scan s = {.at = text, .end = text + size, .line = text, .line_number = 1};
-    static const char mark[] = "\xef\xbb\xbf"; /* of the byte order */
-    if (size >= 3 && memcmp(text, mark, 3) == 0)
-        s.at += 3;
     for (; s.at < s.end; s.at++) {
         int code = scan_one(&s, reterr);
         if (code != 0)
