@@ -5,6 +5,7 @@
 #   make check      formatting, lint, layers, types
 #   make bench      speed against plain python, with budgets
 #   make sanitize   the C tests with address and undefined behaviour sanitizers
+#   make fuzz       each fuzzer for ten minutes (SECONDS=60, FUZZ="ring notify"); needs clang
 #   make test-real  every real program, under both policies
 #   make test-oracle  random programs and policies against the oracle, and races, in full
 #   make test-cpython   CPython's own tests, plainly and under sandpit (CPYTHON=3.12, MODULES="test_os ...")
@@ -16,7 +17,7 @@ PYTHON ?= python3
 SETUP = $(PYTHON) scripts/setup.py
 VENV = .venv/bin/python
 
-.PHONY: demo test check format bench sanitize test-real test-oracle test-cpython test-kernels clean
+.PHONY: demo test check format bench sanitize fuzz test-real test-oracle test-cpython test-kernels clean
 
 demo:
 	@$(SETUP) demo
@@ -36,6 +37,9 @@ bench:
 
 sanitize:
 	@$(PYTHON) scripts/run_tests.py --sanitize
+
+fuzz:
+	@$(PYTHON) scripts/run_fuzzers.py --seconds $(or $(SECONDS),600) $(FUZZ)
 
 test-real:
 	@$(PYTHON) scripts/run_tests.py --real

@@ -3,9 +3,9 @@
     memory.py [--python PATH]
 
 A program of a million events and one of ten times as many: calls and returns at `all`,
-calls at `folded`, and opens, each a line, of which there are a tenth (ten million would fill
-two gigabytes); plain and compressed. Its private memory (RssAnon) is looked at all the
-while. Exit code 1 when a budget is missed.
+calls at `folded`, and opens, each a line, of which there are a tenth (ten million would
+fill two gigabytes); plain and compressed. Its private memory (RssAnon) is looked at all
+the while. Exit code 1 when a budget is missed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ import os, sys
 for _ in range(int(sys.argv[1])):
     os.close(os.open("program.py", os.O_RDONLY))
 """
-# Program, level, what the trace is called, and how many of its acts make a million events.
+# Program, level, what the trace is called, how many of its acts make a million events.
 KINDS = {
     "calls at all": (CALLS, "all", "run.sptrace", 500_000),
     "calls at all, compressed": (CALLS, "all", "run.sptrace.zst", 500_000),
@@ -50,9 +50,10 @@ KINDS = {
 
 def children_of(pid: int) -> list[int]:
     try:
-        return list(map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split()))
+        text = Path(f"/proc/{pid}/task/{pid}/children").read_text()
     except OSError:
         return []
+    return [int(word) for word in text.split()]
 
 
 def private_kib(pid: int) -> int:

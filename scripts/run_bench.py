@@ -1,6 +1,6 @@
 """Measure everything in bench/ against its budgets.
 
-    run_bench.py [NAME...]   all, or some: startup network files large traces memory calls
+    run_bench.py [NAME...]   all, or some of BENCHES
 
 Calls are measured for each interpreter of CALLED that the machine has, with VizTracer
 and cProfile in the same rounds. Exit code 1 when a budget is missed.

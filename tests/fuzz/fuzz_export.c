@@ -1,29 +1,16 @@
 /* Exports of any bytes: nothing crashes, and what is written is well-formed, whatever the trace is
  * like and wherever it stops.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
+#include "fuzz.h"
 #include "read/export.h"
 #include "read/reader.h"
 #include "trace/grammar.h"
 
 #define OUTPUT_MAX (256u << 20)
-
-#define DEMAND(cond)                                                                   \
-    do {                                                                               \
-        if (!(cond)) {                                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                 \
-            abort();                                                                   \
-        }                                                                              \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What was written, with enough behind it for the check of JSON. */
 static void take_output(int fd, struct sp_buffer *ret_text)

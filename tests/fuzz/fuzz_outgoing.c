@@ -2,25 +2,12 @@
  * not travel beside a message does not. The guest is this process.
  */
 #include <netinet/in.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "supervise/outgoing.h"
-
-#define DEMAND(cond)                                                                   \
-    do {                                                                               \
-        if (!(cond)) {                                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                 \
-            abort();                                                                   \
-        }                                                                              \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Every record lies within what was checked, and is of a kind that may travel. */
 static void check_control(const struct sp_outgoing *m, int domain)

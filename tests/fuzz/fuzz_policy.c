@@ -1,26 +1,12 @@
 /* Policies as text, any bytes: nothing crashes; what is wrong has a place; what is right can be bound,
  * judged, explained and written again, and what is written makes the same policy.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+#include "fuzz.h"
 #include "policy/bind.h"
 #include "policy/lint.h"
 #include "policy/question.h"
 #include "policy/read.h"
 #include "policy/write.h"
-
-#define DEMAND(cond)                                                                   \
-    do {                                                                               \
-        if (!(cond)) {                                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                 \
-            abort();                                                                   \
-        }                                                                              \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static struct sp_problems problems;
 

@@ -1,13 +1,10 @@
 /* Everything that reads traces, on any bytes: nothing crashes, and what one reader says holds for
  * the others.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "fuzz.h"
 #include "read/calls.h"
 #include "read/index.h"
 #include "read/processes.h"
@@ -19,16 +16,6 @@
 #include "trace/head.h"
 #include "trace/recode.h"
 #include "trace/verify.h"
-
-#define DEMAND(cond)                                                                   \
-    do {                                                                               \
-        if (!(cond)) {                                                                 \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #cond);                 \
-            abort();                                                                   \
-        }                                                                              \
-    } while (0)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct outcome {
     int result; /* of the last next(), -1 for a trace that cannot be opened */
