@@ -413,12 +413,19 @@ sp_frame *sp_frame_importer(sp_frame *top)
 
 /* ---- fields ------------------------------------------------------------------------------- */
 
-void sp_record_at(struct sp_lane_record *r)
+int64_t sp_interpreter_number(void)
 {
     PyThreadState *state = _PyThreadState_UncheckedGet();
-    if (sp_unlikely(state && sp_agent.main && state->interp != sp_agent.main))
-        sp_record_int(r, SP_FIELD_INTERPRETER, PyInterpreterState_GetID(state->interp));
-    sp_frame *site = sp_frame_site(sp_frame_top(state));
+    bool sub = state && sp_agent.main && state->interp != sp_agent.main;
+    return sp_unlikely(sub) ? PyInterpreterState_GetID(state->interp) : 0;
+}
+
+void sp_record_at(struct sp_lane_record *r)
+{
+    int64_t interpreter = sp_interpreter_number();
+    if (sp_unlikely(interpreter > 0))
+        sp_record_int(r, SP_FIELD_INTERPRETER, interpreter);
+    sp_frame *site = sp_frame_site(sp_frame_top(_PyThreadState_UncheckedGet()));
     if (!site)
         return;
     size_t size;

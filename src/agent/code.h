@@ -65,6 +65,9 @@ struct sp_stack_text {
 /* Adds "file:line name\n", or nothing when it does not fit whole. */
 void sp_stack_line(struct sp_stack_text *stack, PyCodeObject *code, int line);
 
+/* The number of the subinterpreter whose GIL is held; 0: it is the main one. */
+int64_t sp_interpreter_number(void);
+
 /* Adds at (AT_FILE, AT_LINE) of the innermost reviewed frame; and the stack, innermost
  * first, at most 16 frames. */
 void sp_record_at(struct sp_lane_record *r);

@@ -225,12 +225,13 @@ void sp_lane_lost(void)
 
 bool sp_lane_prepare(uint64_t now)
 {
-    if (!sp_lane_ready() || !reserve(8))
+    if (!sp_lane_ready() || !reserve(9))
         return false;
     uint32_t tid = sp_lane_tid();
     if (sp_lane.last_tid != tid) {
-        put(message_word(SP_MSG_THREAD, 1));
+        put(message_word(SP_MSG_THREAD, 2));
         put(tid);
+        put(now);
         sp_lane.last_tid = tid;
     }
     if (now - sp_lane.last_ticks > UINT32_MAX) {

@@ -89,6 +89,7 @@ bool sp_import_describe(struct sp_import *import, const char *module,
     sp_frame *top = sp_frame_top(_PyThreadState_UncheckedGet());
     sp_frame *importer = sp_frame_importer(top);
     import->tid = sp_lane_tid();
+    import->interpreter = sp_interpreter_number();
     import->cached = false;
     import->native = false;
     import->program = false;
@@ -127,6 +128,8 @@ void sp_import_write(const struct sp_import *import, const char *file, size_t fi
         sp_record_int(r, SP_FIELD_CACHED, 1);
     if (import->native)
         sp_record_int(r, SP_FIELD_NATIVE, 1);
+    if (import->interpreter > 0)
+        sp_record_int(r, SP_FIELD_INTERPRETER, import->interpreter);
     if (import->at_size > 0) {
         sp_record_text(r, SP_FIELD_AT_FILE, import->at, import->at_size);
         sp_record_int(r, SP_FIELD_AT_LINE, import->at_line);

@@ -13,6 +13,7 @@ struct sp_import {
     uint64_t mark;
     uint32_t tid;
     int at_line;
+    int64_t interpreter; /* its number; 0: the main one */
     uint16_t module_size;
     uint16_t from_size;
     uint16_t at_size;

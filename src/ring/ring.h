@@ -75,7 +75,7 @@ enum sp_hello {
 
 enum sp_message {
     SP_MSG_TIME = 1,   /* 1 word: absolute ticks; the next call word counts from it */
-    SP_MSG_THREAD = 2, /* 1 word: tid; the words that follow are that thread's */
+    SP_MSG_THREAD = 2, /* 2 words: tid, ticks; the words that follow are that thread's */
     SP_MSG_EVENT = 3,  /* struct sp_ring_event, then fields; padded with zeros to a word */
     SP_MSG_TEXT = 4,   /* bytes of source text that the next EVENT with SP_EVENT_TEXT refers to;
                           first word: number of bytes */

@@ -308,7 +308,7 @@ static void message_decode(struct sp_lane *lane, struct sp_trace_writer *w,
             message_time(lane);
         break;
     case SP_MSG_THREAD:
-        if (words == 1)
+        if (words == 2)
             message_thread(lane, w);
         break;
     case SP_MSG_EVENT:
@@ -379,6 +379,16 @@ static uint64_t side_head(struct sp_lane *lane, struct sp_trace_writer *w)
     return head;
 }
 
+/* Up to which moment what is in the side ring comes before the message. */
+static uint64_t message_ticks(uint32_t type, uint32_t words)
+{
+    if (type == SP_MSG_EVENT)
+        return message.event.ticks;
+    if (type == SP_MSG_CALL)
+        return message.call.ticks;
+    return type == SP_MSG_THREAD && words == 2 ? message.words[1] : 0;
+}
+
 static void message_take(struct sp_lane *lane, struct sp_trace_writer *w, uint64_t head,
                          uint64_t side, uint64_t word)
 {
@@ -390,8 +400,9 @@ static void message_take(struct sp_lane *lane, struct sp_trace_writer *w, uint64
         lane->tail = head;
         return;
     }
-    if (type == SP_MSG_EVENT && lane->side_tail < side) {
-        side_drain(lane, w, side, message.event.ticks);
+    uint64_t ticks = message_ticks(type, words);
+    if (ticks != 0 && lane->side_tail < side) {
+        side_drain(lane, w, side, ticks);
         message_copy(from, lane->words_count, lane->tail, head, words);
     }
     message_decode(lane, w, type, words);

@@ -108,7 +108,8 @@ static void test_lane_words_become_runs(void **state)
     uint32_t outer = add_function(&p, "outer");
     uint32_t inner = add_function(&p, "inner");
     uint64_t tid = 101;
-    put_message(&p, SP_MSG_THREAD, &tid, sizeof tid);
+    const uint64_t thread[2] = {tid, 0};
+    put_message(&p, SP_MSG_THREAD, thread, sizeof thread);
     put(&p, (uint64_t)outer << 32);
     put(&p, (uint64_t)inner << 32 | 1000);
     put(&p, (uint64_t)(inner | 1u << 31 | 1u << 29) << 32 | 1000);
