@@ -299,16 +299,16 @@ def test_subinterpreters_have_numbers_starts_and_ends(traced, level):
     code = "import sys\nVERSION = sys.version_info\n" + INTERPRETERS
     run = traced(code, level)
     assert (run.code, run.stdout) == (0, "")
-    told = [(one["op"], one["interpreter"]) for one in run.of("thread")]
+    told = [(one["op"], one["subinterpreter"]) for one in run.of("thread")]
     one, other = sorted({number for _, number in told})
     assert told == [
         ("interpreter-start", one), ("interpreter-end", one),
         ("interpreter-start", other), ("interpreter-end", other),
     ]  # fmt: skip
-    inside = {event.get("interpreter") for event in run.of("import")
+    inside = {event.get("subinterpreter") for event in run.of("import")
               if event.get("module") == "colorsys"}  # fmt: skip
     assert inside == {one, other}
-    opened = [event.get("interpreter") for event in run.of("open")
+    opened = [event.get("subinterpreter") for event in run.of("open")
               if event["path"].endswith("script.py") and event["layer"] == "python"]  # fmt: skip
     assert opened[-2:] == [one, other]
 
