@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SP_LOSSES_MAX      8u  /* further reasons are counted under the last one */
+#define SP_LOSSES_MAX      12u /* further reasons are counted under the last one */
 #define SP_LOSS_REASON_MAX 48u /* longer ones are cut */
 
 struct sp_loss {

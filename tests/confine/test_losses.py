@@ -353,6 +353,70 @@ def test_losses_of_threads_without_the_gil_are_none(sandpit):
     assert not trace.lost
 
 
+# Two processes import the same modules, each thread a folder of its own.
+IMPORTS = r"""
+import _thread, json, os, sys
+threads, modules = map(int, sys.argv[1:3])
+done = [0] * threads
+
+def work(thread, lock):
+    for i in range(modules):
+        __import__(f"part{thread}.m{i}")
+        done[thread] += 1
+    lock.release()
+
+for thread in range(threads):
+    os.mkdir(f"part{thread}")
+    for i in range(modules):
+        open(f"part{thread}/m{i}.py", "w").close()
+print(json.dumps([os.getppid(), os.getpid()]), flush=True)
+pid = os.fork()
+children = [pid] if pid else None
+locks = [_thread.allocate_lock() for _ in range(threads)]
+for thread, lock in enumerate(locks):
+    lock.acquire()
+    _thread.start_new_thread(work, (thread, lock))
+for lock in locks:
+    lock.acquire()
+if children is None:
+    os._exit(done != [modules] * threads)
+print(json.dumps([done, [os.waitpid(pid, 0)[1] for pid in children]]))
+"""
+
+
+def check_imports(sandpit, lines, limited=False) -> None:
+    """Two processes with two threads each, as they count; each module once a process."""
+    done, ends = json.loads(lines[1])
+    assert ends == [0] and len(done) == 2
+    trace = told(sandpit)
+    found = Counter(
+        (event["pid"], event["module"])
+        for event in sandpit.events("import")
+        if ".m" in event["module"]
+    )
+    assert set(found.values()) <= {1}
+    if limited:
+        assert trace.end["counts"]["import"] - trace.kinds["import"] > 100
+        missing = Counter(trace.end["counts"]) - trace.kinds
+        assert sum(missing.values()) == sum(trace.lost.values())
+    else:
+        assert sum(found.values()) == 2 * sum(done)
+        assert not trace.lost
+
+
+@pytest.mark.parametrize("situation", ["room", "limit", "slow"])
+def test_losses_of_imports(sandpit, situation):
+    arguments = (2, 150)
+    if situation == "slow":
+        lines = behind_a_stopped_supervisor(sandpit, IMPORTS, *arguments)
+    else:
+        more = ("--max-trace", "256K") if situation == "limit" else ()
+        done = sandpit.run(IMPORTS, *arguments, options=options("folded", *more))
+        assert done.returncode == 0, done.stderr
+        lines = done.stdout.splitlines()
+    check_imports(sandpit, lines, situation == "limit")
+
+
 FUNCTIONS = r"""
 import os, sys
 count = int(sys.argv[1])
