@@ -19,6 +19,10 @@
 #define SLEEP_NS   500000000
 #define WAITED     0x80000000u /* somebody sleeps until it is open */
 
+/* A thread that held it beyond all patience, torn out of here in the middle; nobody waits for it
+ * again. */
+static uint32_t torn;
+
 static bool try_lock(uint32_t value)
 {
     uint32_t open = 0;
@@ -33,11 +37,12 @@ static void sleep_on(uint32_t value)
 }
 
 /* Whoever holds it may wait for room as long as the supervisor takes: so does whoever has slept for
- * long. Without a bound, a thread that was torn out of here would hold up all others for good. */
+ * long. */
 static bool lock_slowly(uint32_t tid)
 {
+    uint32_t value = 0;
     for (int sleeps = 0; sleeps < SLEEPS_MAX;) {
-        uint32_t value = __atomic_load_n(&sp_lane.side_holder, __ATOMIC_RELAXED);
+        value = __atomic_load_n(&sp_lane.side_holder, __ATOMIC_RELAXED);
         if (value == 0) {
             if (try_lock(tid | WAITED))
                 return true;
@@ -49,11 +54,13 @@ static bool lock_slowly(uint32_t tid)
             continue;
         errno = 0;
         sleep_on(value | WAITED);
-        if (errno == ETIMEDOUT) {
-            sleeps++;
-            (void)sp_call(SP_CALL_WAIT, 0, 0, 0);
-        }
+        if (errno != ETIMEDOUT)
+            continue;
+        sleeps++;
+        if (sp_call(SP_CALL_WAIT, 0, 0, 0) < 0)
+            return false;
     }
+    torn = value & ~WAITED;
     return false;
 }
 
@@ -64,7 +71,7 @@ bool sp_side_lock(void)
         if (try_lock(tid))
             return true;
         uint32_t holder = __atomic_load_n(&sp_lane.side_holder, __ATOMIC_RELAXED);
-        if ((holder & ~WAITED) == tid)
+        if ((holder & ~WAITED) == tid || (holder != 0 && (holder & ~WAITED) == torn))
             return false;
         sched_yield();
     }
