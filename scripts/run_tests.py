@@ -115,6 +115,7 @@ def main() -> int:
             setup.build_tests(folder, *SANITIZE_OPTIONS)
             run_c_tests(folder, total)
         elif options.real:
+            setup.install_packages(["libraries"])  # what loads exports
             run_pytest("real", ["-m", "real", "tests/real", *rest], total)
         elif options.oracle:
             run_pytest("oracle", ["-m", "oracle", "tests/oracle", *rest], total)

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/scope.h"
 #include "cli/trace_process.h"
 #include "cli/trace_tree.h"
 
@@ -43,7 +42,7 @@ static void put_node(struct sp_view_out *out, const struct sp_tree_state *state,
     else
         sp_screen_format(s, "function %" PRIu32, node->function);
     if (above)
-        sp_screen_format(s, " (calls: see above)");
+        sp_screen_format(s, " (see above)");
     if (f.file.size > 0 && sp_screen_left(s) > 8) {
         char line[24];
         const int size = snprintf(line, sizeof line, ":%" PRId64, f.line);
@@ -92,45 +91,52 @@ static uint32_t count_shown(const struct sp_tree_state *state, const uint32_t *n
 }
 
 static void put_nodes(struct sp_view_out *out, struct sp_tree_state *state,
-                      uint32_t *nodes, uint32_t count, uint64_t depth);
+                      struct sp_tree_children *list, uint64_t depth);
 
 /* What a node called, those that took longest first. Recursion ends at the depth that was asked
  * for, SP_SHOW_DEPTH_MAX at the most. */
 static void put_children(struct sp_view_out *out, struct sp_tree_state *state,
-                         const struct sp_call_node *node, uint64_t depth)
+                         const uint32_t *roots, uint32_t count, uint32_t child,
+                         uint64_t depth)
 {
-    const struct sp_call_node *nodes = state->calls.nodes;
-    uint32_t count = 0;
-    for (uint32_t i = node->child; i != SP_CALLS_NONE; i = nodes[i].next)
-        count++;
-    sp_auto_free uint32_t *children = calloc((size_t)count + 1, sizeof *children);
-    if (children == NULL)
+    struct sp_tree_children list;
+    if (sp_tree_collect(state, roots, count, child, &list))
+        put_nodes(out, state, &list, depth);
+    free(list.nodes);
+}
+
+static void put_imports(struct sp_view_out *out, const struct sp_tree_state *state,
+                        const struct sp_tree_children *list, uint64_t depth)
+{
+    if (list->imports.count == 0)
         return;
-    count = 0;
-    for (uint32_t i = node->child; i != SP_CALLS_NONE; i = nodes[i].next)
-        children[count++] = i;
-    put_nodes(out, state, children, count, depth);
+    sp_screen_style(&out->screen, SP_STYLE_FAINT);
+    put_numbers(out, state, &list->imports);
+    put_indent(&out->screen, depth);
+    sp_screen_format(&out->screen, "(the import system itself)");
+    sp_screen_end(&out->screen);
 }
 
 static void put_nodes(struct sp_view_out *out, struct sp_tree_state *state,
-                      uint32_t *nodes, uint32_t count, uint64_t depth)
+                      struct sp_tree_children *list, uint64_t depth)
 {
     const uint64_t depth_max =
         state->depth_max > 0 ? state->depth_max : DEPTH_OTHERWISE;
-    sp_tree_sort(state, nodes, count);
-    const uint32_t shown = count_shown(state, nodes, count);
+    sp_tree_sort(state, list->nodes, list->count);
+    const uint32_t shown = count_shown(state, list->nodes, list->count);
     for (uint32_t i = 0; i < shown; i++) {
-        const struct sp_call_node *node = &state->calls.nodes[nodes[i]];
+        const struct sp_call_node *node = &state->calls.nodes[list->nodes[i]];
         const bool below = node->child != SP_CALLS_NONE;
         const bool above = below && state->shown[node->child];
         put_node(out, state, node, depth, above);
         if (!below || above || depth + 1 >= depth_max)
             continue;
         state->shown[node->child] = state->calls.form == SP_CALLS_GRAPH;
-        put_children(out, state, node, depth + 1);
+        put_children(out, state, NULL, 0, node->child, depth + 1);
     }
-    if (shown < count)
-        put_rest(out, state, nodes + shown, count - shown, depth);
+    if (shown < list->count)
+        put_rest(out, state, list->nodes + shown, list->count - shown, depth);
+    put_imports(out, state, list, depth);
 }
 
 static void put_top(struct sp_view_out *out, struct sp_tree_state *state, uint32_t i,
@@ -143,11 +149,8 @@ static void put_top(struct sp_view_out *out, struct sp_tree_state *state, uint32
         sp_screen_format(&out->screen, "thread %" PRId64, top->tid);
         sp_screen_end(&out->screen);
     }
-    sp_auto_free uint32_t *roots = calloc((size_t)top->roots_count + 1, sizeof *roots);
-    if (roots == NULL)
-        return;
-    memcpy(roots, state->calls.roots + top->roots_at, top->roots_count * sizeof *roots);
-    put_nodes(out, state, roots, top->roots_count, 0);
+    put_children(out, state, state->calls.roots + top->roots_at, top->roots_count,
+                 SP_CALLS_NONE, 0);
 }
 
 /* All threads of a process, the first without its name. */

