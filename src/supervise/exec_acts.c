@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/scope.h"
 #include "supervise/fs_judge.h"
+#include "supervise/keyed.h"
 #include "supervise/program.h"
 #include "supervise/record.h"
 #include "supervise/shrugged.h"
@@ -104,10 +105,7 @@ static bool has_no_name(const struct sp_path *path)
 
 static uint64_t hash_text(const char *text)
 {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (; *text != '\0'; text++)
-        hash = (hash ^ (uint8_t)*text) * 0x100000001b3u;
-    return hash;
+    return sp_keyed_hash(text, strlen(text));
 }
 
 /* A search along PATH goes on after a denial, and meets one folder by several names, or twice by one,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "supervise/keyed.h"
 #include "trace/writer.h"
 
 void sp_violations_init(struct sp_violations *v, enum sp_kind kind)
@@ -17,16 +18,6 @@ void sp_violations_release(struct sp_violations *v)
     free(v->items);
     sp_buffer_release(&v->texts);
     *v = (struct sp_violations){0};
-}
-
-/* FNV-1a, 64 bits (Fowler, Noll, Vo). Two different denials that collide would be counted as
- * one: at 1,024 kept ones that does not happen by chance. */
-static uint64_t hash_of(const struct sp_buffer *key)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < key->size; i++)
-        hash = (hash ^ (unsigned char)key->data[i]) * 0x100000001b3u;
-    return hash;
 }
 
 static struct sp_violation *find(struct sp_violations *v, uint64_t hash)
@@ -58,7 +49,8 @@ bool sp_violations_add(struct sp_violations *v, struct sp_trace_writer *w,
                        enum sp_layer layer, uint64_t t_ns, int pid, int tid,
                        const struct sp_buffer *key, const struct sp_buffer *members)
 {
-    uint64_t hash = hash_of(key);
+    /* Two denials that collide would be counted as one: by chance, at 1,024 kept ones, they do not. */
+    uint64_t hash = sp_keyed_hash(key->data, key->size);
     struct sp_violation *known = find(v, hash);
     v->total++;
     if (known != NULL) {
