@@ -329,8 +329,8 @@ def test_situation_of_monitoring(traced, python, tmp_path, situation, level):
 LATE = """
 import atexit, os, sys
 class Last:
-    def __del__(self, mkdir=os.mkdir, called=lambda: None):
-        mkdir("del"); called()
+    def __del__(self, mkdir=os.mkdir, eval=eval):
+        mkdir("del"); eval("1 + 41")
 def late():
     os.mkdir("atexit"); import colorsys; called()
 def called(): pass
@@ -358,6 +358,9 @@ def test_acts_at_the_very_end_are_seen(traced, python, tmp_path, profiled, level
                     if one["op"] == "mkdir"}  # fmt: skip
     assert [one for one in run.of("import") if one.get("module") == "colorsys"]
     assert run.counts()["called"] == 1
+    late = [one for one in run.of("code") if one.get("start") == "1 + 41"]
+    texts = [one for one in run.of("source") if one.get("text") == "1 + 41"]
+    assert bool(late and texts) == ("del" in done)
     assert not run.attempts()
 
 

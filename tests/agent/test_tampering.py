@@ -80,7 +80,9 @@ WITHOUT_EFFECT = {
 @pytest.mark.parametrize("level", ["folded", "all"])
 @pytest.mark.parametrize("move", WITHOUT_EFFECT)
 def test_move_is_without_effect(traced, move, level):
-    check_after(traced(WITHOUT_EFFECT[move] + "\n" + AFTER, level))
+    run = traced(WITHOUT_EFFECT[move] + "\n" + AFTER, level)
+    check_after(run)
+    assert not run.of("tamper")
 
 
 MONITORING_GONE = """
