@@ -191,6 +191,43 @@ def test_losses_of_a_killed_process_are_none(sandpit, calls):
     assert end.get("signal") == signal.SIGKILL or end["code"] == "unknown"
 
 
+SUICIDE = r"""
+import json, os, signal, sys
+def leaf():
+    pass
+count = int(sys.argv[1])
+open("data-0-0", "w").close()
+for i in range(count):
+    leaf()
+    os.close(os.open("data-0-0", os.O_RDONLY))
+print(json.dumps([os.getpid(), [[count, count]]]), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("calls", LEVELS)
+def test_losses_of_a_killed_program_are_none(sandpit, calls):
+    done = sandpit.run(SUICIDE, 20000, options=options(calls))
+    assert done.returncode == 128 + signal.SIGKILL
+    pid, counts = json.loads(done.stdout)
+    trace = told(sandpit)
+    check_opens(trace, [pid], counts)
+    check_leaves(trace, calls, [pid], counts)
+    assert not trace.lost
+    assert (trace.end["status"], trace.end["signal"]) == ("signal", signal.SIGKILL)
+
+
+@pytest.mark.parametrize("calls", LEVELS)
+def test_losses_without_a_listener_are_none(sandpit, calls):
+    """The agents wait for room by a socket, then."""
+    more = ("--allow-degraded", "listener")
+    pids, counts = witness(sandpit, calls, 3, 2, 20000, 10, 0, more=more)
+    trace = told(sandpit)
+    check_opens(trace, pids, counts)
+    check_leaves(trace, calls, pids, counts)
+    assert not trace.lost
+
+
 @pytest.mark.parametrize("calls", LEVELS)
 def test_losses_by_a_trace_limit_add_up(sandpit, calls):
     """The counts of the end go on, and what they have more than the trace is lost."""
