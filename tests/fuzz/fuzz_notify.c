@@ -22,6 +22,7 @@
 #include "plan/limit_plan.h"
 #include "policy/bind.h"
 #include "policy/read.h"
+#include "supervise/network.h"
 #include "supervise/supervisor.h"
 
 #define CALLS_MAX   8u
@@ -43,6 +44,12 @@ int __wrap_sp_listener_refuse(int fd, uint64_t id, int error);
 int __wrap_sp_listener_give(int fd, uint64_t id, int source, bool close_on_exec);
 bool __wrap_sp_watchdog_begin(void);
 void __wrap_sp_watchdog_end(void);
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags);
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size);
+bool __wrap_sp_resolver_ask(struct sp_resolver *resolver, uint32_t serial,
+                            const struct sp_name_question *question);
+int __wrap_sp_resolver_take(struct sp_resolver *resolver,
+                            struct sp_resolver_answer *ret_answer);
 
 int __wrap_sp_listener_receive(int fd, struct seccomp_notif *ret_notification)
 {
@@ -99,6 +106,75 @@ bool __wrap_sp_watchdog_begin(void)
 
 void __wrap_sp_watchdog_end(void)
 {
+}
+
+/* ---- the network --------------------------------------------------------------------------- */
+
+#define ANSWER_AT 0x3000 /* in the memory: what the resolver says */
+
+static struct {
+    uint8_t luck;    /* of what is sent and connected, two bits for each time */
+    uint32_t serial; /* of the last question to the resolver */
+    bool asked;
+} outside;
+
+static unsigned next_luck(void)
+{
+    const unsigned luck = outside.luck & 3;
+    outside.luck = (uint8_t)(outside.luck >> 2 | outside.luck << 6);
+    return luck;
+}
+
+/* Nothing leaves this process. */
+ssize_t __wrap_sendmsg(int fd, const struct msghdr *message, int flags)
+{
+    size_t size = 0;
+    DEMAND(fcntl(fd, F_GETFD) >= 0 && (flags & MSG_NOSIGNAL) != 0);
+    for (size_t i = 0; i < message->msg_iovlen; i++)
+        size += message->msg_iov[i].iov_len;
+    const unsigned luck = next_luck();
+    if (luck > 1) {
+        errno = luck == 2 ? EAGAIN : EPIPE;
+        return -1;
+    }
+    return (ssize_t)(luck == 1 && size > 1 ? size / 2 : size);
+}
+
+int __wrap_connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    static const int errors[] = {0, EINPROGRESS, EAGAIN, ECONNREFUSED};
+    DEMAND(fcntl(fd, F_GETFD) >= 0 && address != NULL && size >= sizeof(sa_family_t));
+    errno = errors[next_luck()];
+    return errno == 0 ? 0 : -1;
+}
+
+bool __wrap_sp_resolver_ask(struct sp_resolver *resolver, uint32_t serial,
+                            const struct sp_name_question *question)
+{
+    (void)resolver;
+    DEMAND(memchr(question->host, '\0', sizeof question->host) != NULL);
+    outside.serial = serial;
+    outside.asked = true;
+    return true;
+}
+
+/* As the real one hands it on, which has looked at what the network said. */
+int __wrap_sp_resolver_take(struct sp_resolver *resolver,
+                            struct sp_resolver_answer *ret_answer)
+{
+    (void)resolver;
+    if (!outside.asked)
+        return 0;
+    outside.asked = false;
+    guest_memory_get(GUEST_BASE + ANSWER_AT, &ret_answer->names,
+                     sizeof ret_answer->names);
+    ret_answer->names.count %= SP_NAME_ADDRESSES_MAX + 1;
+    ret_answer->names.canonical[SP_NAME_BYTES - 1] = '\0';
+    for (uint32_t i = 0; i < ret_answer->names.count; i++)
+        if (ret_answer->names.addresses[i].family != AF_INET)
+            ret_answer->names.addresses[i].family = AF_INET6;
+    ret_answer->serial = outside.serial;
+    return 1;
 }
 
 /* ---- policies ---------------------------------------------------------------------------- */
@@ -171,13 +247,13 @@ static struct sp_policy *make_policy(const char *text)
 
 static struct {
     struct sp_ring_config head;
-    char texts[16]; /* python: one root; then nothing */
+    char texts[32]; /* one root of {python}, an end; where the agents are */
 } config = {.head = {.size = sizeof config,
                      .agents_offset = sizeof(struct sp_ring_config) + 14,
                      .preload_offset = sizeof(struct sp_ring_config) + 14,
                      .python_offset = sizeof(struct sp_ring_config),
                      .program_offset = sizeof(struct sp_ring_config) + 14},
-            .texts = "/usr/lib/py/"};
+            .texts = "/usr/lib/py/\0\0/agents"};
 
 static struct {
     struct sp_policy *policies[POLICIES];
@@ -239,6 +315,7 @@ static void supervisor_open(const uint8_t how)
                                      .limits = &run.limits,
                                      .control = -1,
                                      .keeper = getppid(),
+                                     .debug = getenv("SANDPIT_FUZZ_DEBUG") != NULL,
                                      .write_start = write_start,
                                      .start_ns = sp_clock_ns()};
     run.is.writer = fuzz_trace_begin(0, &run.trace);
@@ -248,6 +325,7 @@ static void supervisor_open(const uint8_t how)
     s->epoll = epoll_create1(EPOLL_CLOEXEC);
     s->listener = LISTENER_FD;
     s->signal_fd = s->channel = s->resolver.socket = -1;
+    s->resolver.pid = policies[which].reach == SP_REACH_JUDGED ? getpid() : 0;
     s->guest = (struct sp_guest){.pid = getpid(), .pidfd = -1, .listener = LISTENER_FD};
     s->phase = SP_PHASE_RUNNING;
     s->reach = run.is.reach;
@@ -382,6 +460,8 @@ static void give(const struct seccomp_notif *n)
     /* Answered, or parked; or the run is over, and nobody comes back from it. */
     DEMAND(door.answers + (s->parked.count - parked) == 1 || s->stopped);
     DEMAND(s->failure.code == 0);
+    (void)sp_resolve_answered(s);
+    sp_parked_look(s, sp_clock_ns());
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -389,11 +469,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static bool ready;
     struct seccomp_notif calls[CALLS_MAX];
     struct fuzz_bytes from = {data, size};
+    outside.asked = false;
     if (!ready)
         once();
     ready = true;
     const uint8_t how = fuzz_u8(&from);
     const unsigned count = 1 + fuzz_u8(&from) % CALLS_MAX;
+    outside.luck = fuzz_u8(&from);
     for (unsigned i = 0; i < count; i++)
         take_call(&from, i + 1, &calls[i]);
     supervisor_open(how);

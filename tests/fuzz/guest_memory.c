@@ -33,6 +33,11 @@ void guest_memory_put(uint64_t address, uint64_t value)
     memcpy(memory + (address - GUEST_BASE), &value, sizeof value);
 }
 
+void guest_memory_get(uint64_t address, void *to, size_t size)
+{
+    memcpy(to, memory + (address - GUEST_BASE), size);
+}
+
 /* How many of the bytes there are: up to where the memory ends. */
 static size_t mapped(uint64_t address, size_t size)
 {

@@ -14,6 +14,7 @@
 /* Fills it from its beginning; what lies behind is zero, around it nothing is mapped. */
 void guest_memory_set(const uint8_t *data, size_t size);
 void guest_memory_put(uint64_t address, uint64_t value);
+void guest_memory_get(uint64_t address, void *to, size_t size);
 
 /* From here on this process cannot do to anything what a supervisor does for its guest: change
  * files' names and attributes, connect, send, signal. Exits with 77 (skipped) where that cannot be

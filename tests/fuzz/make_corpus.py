@@ -191,7 +191,8 @@ def call(nr: int, *arguments: int | tuple[int, int]) -> bytes:
 
 def notified(how: int, calls: list[bytes], memory: bytes, frames: bytes = b"",
              act: tuple[int, bytes] | None = None, ask: bytes | None = None) -> bytes:  # fmt: skip
-    out = bytes([how, len(calls) - 1]) + b"".join(calls)
+    luck = 0b11100100  # of sends and connections, in turn
+    out = bytes([how, len(calls) - 1, luck]) + b"".join(calls)
     if how & FRAMES:
         out += frames
     if act is not None:
@@ -262,7 +263,11 @@ def notifications() -> dict[str, bytes]:
                     0x1A0: struct.pack("<H", 1) + b"/usr/is/not/there/s\0",
                     0x200: struct.pack("<QQQQ", BASE, 8, BASE + 0xFFF0, 1 << 40),
                     0x300: cmsg, 0x400: b"\x18\0\0\0\x14\0" + bytes(20)})  # fmt: skip
-    question = laid({0: b"a.example.com\0", 0x100: struct.pack("<ii", 0, 32)})
+    named = struct.pack("<HHI16s", 2, 0, 0, home) + struct.pack(
+        "<HHI16s", 10, 0, 0, b"\xfd" + bytes(15)
+    )
+    question = laid({0: b"a.example.com\0", 0x100: struct.pack("<ii", 0, 32),
+                     0x3000: struct.pack("<iI256s", 0, 2, b"a.example.com") + named})  # fmt: skip
     ask = event("IMPORT", module="requests", direct=1, at_file="/w/job.py", at_line=1)
     act = fields(path="/etc/shadow", op="read", at_file="/w/job.py", at_line=7,
                  stack="/w/job.py:7 main\n/w/job.py:9 <module>")  # fmt: skip
