@@ -49,7 +49,8 @@ def fuzz(name: str, seconds: int, build: Path) -> bool:
     seeds = [FUZZ / "corpus" / name]
     if name in ("trace", "export"):
         seeds.append(setup.ROOT / "tests/format/golden")
-    command = [build / f"tests/fuzz/engine_{name}", f"-max_total_time={seconds}"]
+    engine = str(build / f"tests/fuzz/engine_{name}")
+    command = [engine, f"-max_total_time={seconds}"]
     command += ["-timeout=20", "-rss_limit_mb=3000", "-max_len=16384", "-entropic=0"]
     command += ["-print_final_stats=1", "-verbosity=0", f"-artifact_prefix={work}/"]
     environment = {**os.environ, "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
