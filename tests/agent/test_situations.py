@@ -413,3 +413,33 @@ def test_what_no_policy_allows_is_told_without_an_audit_event(traced, python, ac
     assert run.code == 0
     name = "chroot" if "chroot" in act else "unshare"
     assert [one for one in run.of("tamper") if one.get("operation") == name]
+
+
+@LEVELS
+@pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
+def test_coverage_measures_what_it_does_without_us(
+    traced, python, tmp_path, core, level
+):
+    if not python.has("coverage"):
+        abilities.require("coverage", f"{python.label} has no coverage")
+    if core == "sysmon" and python.version < (3, 12):
+        core = "ctrace"
+    code = (
+        "import coverage, job, sys\n"
+        "one = coverage.Coverage(data_file=None, include=['*job.py'])\n"
+        "one.start()\n"
+        "import importlib; importlib.reload(job)\n"
+        "one.stop()\n"
+        "print(sorted(one.get_data().lines(job.__file__)))\n"
+    )
+    (tmp_path / "job.py").write_text(
+        "import threading\n"
+        "def inner(x):\n    if x > 3:\n        return 1\n    return 0\n"
+        "def gen():\n    for i in range(3):\n        yield inner(i)\n"
+        "list(gen())\n"
+        "one = threading.Thread(target=inner, args=(9,)); one.start(); one.join()\n"
+    )
+    code = f"import os; os.environ['COVERAGE_CORE'] = {core!r}\n" + code + AFTER
+    run = traced(code, level)
+    check(run, python, tmp_path, code, level)
+    assert not run.attempts()

@@ -144,6 +144,40 @@ def test_frame_hook_taken_out_is_put_back(traced):
     assert told["what"].startswith("the frame evaluation hook was taken out")
 
 
+OTHERS_HOOK = """
+import ctypes, os
+own = ctypes.PyDLL(os.path.abspath("own.so"))
+api = ctypes.pythonapi
+api.PyInterpreterState_Get.restype = ctypes.c_void_p
+api._PyInterpreterState_SetEvalFrameFunc.argtypes = [ctypes.c_void_p] * 2
+hook = ctypes.cast(own.evaluate, ctypes.c_void_p)
+api._PyInterpreterState_SetEvalFrameFunc(api.PyInterpreterState_Get(), hook)
+"""
+
+
+@pytest.mark.versions(before=(3, 14))
+def test_frame_hook_of_another_tool_stays_and_calls_are_seen_by_other_means(
+    traced, tmp_path
+):
+    abilities.require("cc")
+    (tmp_path / "own.c").write_text(
+        "void *_PyEval_EvalFrameDefault(void *, void *, int);\n"
+        "long asked;\n"
+        "void *evaluate(void *state, void *frame, int throwing) {\n"
+        "    asked++; return _PyEval_EvalFrameDefault(state, frame, throwing);\n}\n"
+    )
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", tmp_path / "own.so", tmp_path / "own.c"],
+        check=True,
+    )
+    asked = "print(ctypes.c_long.in_dll(own, 'asked').value >= 50)\nprint('done')\n"
+    run = traced(OTHERS_HOOK + AFTER + asked, "folded")
+    check_after(run)
+    assert run.stdout == "done\nTrue\ndone\n"
+    (told,) = run.of("tamper")
+    assert told["what"].startswith("another tool has taken the frame evaluation hook")
+
+
 CALLBACKS_OUT = """
 import ctypes, sys
 monitoring = sys.monitoring
