@@ -294,14 +294,10 @@ def test_perfetto_loads_all_its_calls(python, recorded, name, tmp_path):
     *_, trace = recorded(python, name, "all")
     output = tmp_path / "exported.json"
     assert read(trace, "export", "-f", "chrome", "-o", output).returncode == 0
-    ((calls,), (modules,)) = load_into_perfetto(
-        output,
-        "select count(*) as n from slice where name like '%(%:%)'",
-        "select count(*) as n from slice where name like '<module> (%'",
-    )
-    counted = sandpit.load(trace).of_kind("call")
-    assert calls["n"] > 0.5 * len(counted)  # C functions have no file
-    assert modules["n"] > 100
+    (rows,) = load_into_perfetto(output, "select count(*) as n from slice")
+    with open(output, encoding="utf-8") as lines:
+        instants = sum('"ph":"i"' in line for line in lines)
+    assert rows[0]["n"] == len(sandpit.load(trace).of_kind("call")) + instants
 
 
 @every_program
