@@ -1,7 +1,7 @@
 """What the extension module offers; one section for each C file of src/binding."""
 
 from os import PathLike
-from typing import Any, final, overload
+from typing import Any, final
 
 from typing_extensions import Self, TypeAlias
 
