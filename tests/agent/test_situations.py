@@ -4,8 +4,11 @@ does is in the trace."""
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
+import sys
+from pathlib import Path
 
 import abilities
 import pytest
@@ -415,17 +418,35 @@ def test_what_no_policy_allows_is_told_without_an_audit_event(traced, python, ac
     assert [one for one in run.of("tamper") if one.get("operation") == name]
 
 
+@pytest.fixture(scope="session")
+def coverage_for(tmp_path_factory):
+    """Give the folder of coverage, from the index, for an interpreter."""
+
+    @functools.cache
+    def install(version: tuple[int, int]) -> Path:
+        folder = tmp_path_factory.mktemp("coverage")
+        command = [sys.executable, "-m", "pip", "install", "--quiet", "--target"]
+        command += [folder, "--only-binary=:all:", "--implementation=cp"]
+        command += [f"--python-version={version[0]}.{version[1]}", "coverage"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            abilities.require("index", f"coverage is not to be had: {done.stderr}")
+        return folder
+
+    return lambda python: install(python.version[:2])
+
+
 @LEVELS
 @pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
 def test_coverage_measures_what_it_does_without_us(
-    traced, python, tmp_path, core, level
+    traced, python, tmp_path, coverage_for, core, level
 ):
-    if not python.has("coverage"):
-        abilities.require("coverage", f"{python.label} has no coverage")
     if core == "sysmon" and python.version < (3, 12):
         core = "ctrace"
     code = (
-        "import coverage, job, sys\n"
+        "import sys\n"
+        f"sys.path.append({str(coverage_for(python))!r})\n"
+        "import coverage, job\n"
         "one = coverage.Coverage(data_file=None, include=['*job.py'])\n"
         "one.start()\n"
         "import importlib; importlib.reload(job)\n"

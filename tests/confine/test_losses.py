@@ -548,8 +548,10 @@ def test_losses_of_processes_without_room_are_told(sandpit):
     )
     assert (done.returncode, done.stdout.strip()) == (0, "100"), done.stderr
     trace = told(sandpit)
-    assert trace.kinds["fork"] < 100
-    assert trace.lost["calls of processes for which there was no room"] > 0
+    # One that had no room may find some when others have ended.
+    untold = trace.lost["calls of processes for which there was no room"]
+    assert untold > 0
+    assert trace.kinds["fork"] + untold >= 100
     made = len(list(sandpit.folder.glob("file-*")))
     assert trace.kinds["open"] >= made > 0
 
