@@ -36,7 +36,8 @@ def leaf():
     pass
 
 def work(slot, name, lock):
-    for i in range(rounds):
+    victim = killed and slot // threads == 1
+    for i in range(1 << 40 if victim else rounds):
         leaf()
         counts[2 * slot] += 1
         if i % every == 0:
@@ -179,10 +180,10 @@ def test_losses_none_where_there_is_room(sandpit, python, calls):
 
 @pytest.mark.parametrize("calls", LEVELS)
 def test_losses_of_a_killed_process_are_none(sandpit, calls):
-    """Whatever it had done by then stands in its ring, which is not its own."""
+    """Whatever it had done by then stands in its ring, which is not its own. It never ends by
+    itself."""
     pids, counts = witness(sandpit, calls, 3, 2, 60000, 10, 1)
     trace = told(sandpit)
-    assert counts[2][0] < 60000
     check_opens(trace, pids, counts, slack=(1,))
     check_leaves(trace, calls, pids, counts, slack=(1,))
     assert not trace.lost
