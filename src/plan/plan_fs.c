@@ -111,10 +111,10 @@ bool sp_plan_kernel_reads(const struct sp_plan *plan, const char *path)
     return !bound || granted(&plan->readable, path);
 }
 
-/* Whether `path` is `file` or a folder above it. `file` NULL: there is none. */
-static bool holds(const char *path, const char *file)
+/* Whether `above` is `file` or a folder above it. `file` NULL: there is none. */
+static bool holds(const char *above, const char *file)
 {
-    return file != NULL && sp_pattern_below(file, path);
+    return file != NULL && sp_pattern_below(file, above);
 }
 
 /* What the policy says about all that lies there, and what holds under every one. */

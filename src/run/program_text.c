@@ -87,19 +87,19 @@ static int open_program(const struct sp_run *run, char to[PATH_MAX])
  * whoever may read that. */
 static bool may_be_shown(const struct sp_run *run, int fd)
 {
-    char link[40];
-    char path[PATH_MAX];
+    char name[40];
+    char real[PATH_MAX];
     struct stat st;
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     if (run->request->kind == SP_PROGRAM_STDIN)
         return true; /* it was handed that */
-    if (!sp_real_path(link, path) || fstat(fd, &st) != 0)
+    if (!sp_real_path(name, real) || fstat(fd, &st) != 0)
         return false;
     bool hidden = run->signer.page != NULL && st.st_dev == run->signer.place.device &&
                   st.st_ino == run->signer.place.inode;
     return !hidden &&
            (sp_policy_observes(run->policy) ||
-            sp_policy_path(run->policy, SP_LIST_READ, path).action == SP_ALLOW);
+            sp_policy_path(run->policy, SP_LIST_READ, real).action == SP_ALLOW);
 }
 
 static void take(struct sp_program_text *text, crypto_generichash_state *state,
